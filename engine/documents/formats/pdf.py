@@ -90,7 +90,7 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     drawn = [n for n, p in enumerate(pages, 1) if p.n_drawn and not p.text and n not in (*scans, *failed)]
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
-    torn = [number for number, page in enumerate(pages, 1) if TORN.search(page.text)]
+    torn = [n for n, page in enumerate(pages, 1) if not page.text.isascii() and TORN.search(page.text)]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
     seen = (*in_vain, *failed)
@@ -169,7 +169,7 @@ def finished(text: str) -> str:
 
 def without_breaks(text: str) -> str:
     """Return the text of a page with the lines of a paragraph joined in scripts that have no blanks."""
-    if not UNSPACED.search(text):
+    if text.isascii() or not UNSPACED.search(text):
         return text
     lines, joined = text.split("\n"), ""
     widths = [sum(1 + (sign > "\u2e7f") - (combining(sign) > 0) for sign in line) for line in lines]
