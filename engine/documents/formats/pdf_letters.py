@@ -109,7 +109,7 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                     is_apart = not is_word or edges[0] - end > CELL * height
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
-                    is_apart = not -small <= gap <= BLANK * small or large > RAISED * small
+                    is_apart = not -small <= gap <= BLANK * large or large > RAISED * small
                 middle = (edges[1] + edges[3]) / 2
                 is_ruled = any(  # by a vertical line between the end of the text and the letter
                     (right - 1 < x < edges[0] + 1 or edges[2] - 1 < x < left + 1) and low < middle < high
