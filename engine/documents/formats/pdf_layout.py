@@ -364,7 +364,9 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     order = [*chain(*part)]
     cells = [sorted(cell, key=order.index) for cell in cells_over(part)]
     several = [cell for cell in cells if len(cell) > 1]
-    flow = len(several) < 2 or any(b.text[0].islower() for cell in several for b in cell[1:])
+    flow = len(several) < 2 or any(
+        b.text[0].islower() or b.text[0] == "(" for cell in several for b in cell[1:]
+    )
     is_of_numbers = any(sum(bool(NUMBER.fullmatch(each.text)) for each in cell) > 1 for cell in several)
     height = max(each.top - each.bottom for each in order)
     is_tight = all(a[0].middle - b[0].middle < TALL * height for a, b in pairwise(part))
