@@ -34,7 +34,7 @@ LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
-FAR = 5  # times the height of letters: from one box to another
+FAR, MAX_BOXES = 5, 20  # times the height of letters: from one box to another, and boxes of a page
 MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
@@ -311,7 +311,8 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         flows[-1].append(each)
         left, right = min(left, each.left), max(right, each.right)
     boxes = []
-    for flow in flows[: next(n for n, flow in enumerate(flows) if lines[0][0] in flow)]:
+    n_before = next(n for n, flow in enumerate(flows) if lines[0][0] in flow)
+    for flow in flows[: n_before * (n_before <= MAX_BOXES)]:
         own = {id(each) for each in flow}
         left, bottom, right, top = around(boxes_of(flow))
         others = [each for each in drawn if id(each) not in own and bottom < each.middle < top]
