@@ -38,7 +38,8 @@ SAID_BY_STYLE = {
 }
 HIDING = re.compile(  # or moved off the screen, or cut to a point, as links that skip a menu
     r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b"
-    r"|(?:^|[;\s])(?:left|top)\s*:\s*-\d{3}(?:\d|r?em)|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01]",
+    r"|(?:^|[;\s])(?:left|top)\s*:\s*-\d{3}(?:\d|r?em)"
+    r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01]|clip-path\s*:\s*inset\(\s*(?:[5-9]\d|100)%",
     re.IGNORECASE,
 )
 NAME = re.compile(r"[.#]?[\w-]+")

@@ -180,7 +180,8 @@ def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
         filled = [cell for cell in cells if cell]
         starts = [bool(row[0]) for _, row in rows[place : place + 3]]  # one group may be over all columns but
         is_group = number in wide and starts == [False, False, True]  # the first, which has no name
-        if not is_group and (len(set(filled)) < 2 or 2 * len(filled) < most):
+        is_title = len(set(filled)) < 2 or 2 * len(filled) < most
+        if (not is_group and is_title) or are_pairs(rows[place:]):
             continue
         is_pair = most == 2 and any(map(str.isdigit, "".join(filled)))  # "Contact | Anna 5"
         numbers = [cell for cell in filled if NUMBER.fullmatch(cell)]
@@ -198,6 +199,18 @@ def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
             place += 1
         return first, place, [one_line(name) for name in names]
     return 0, 0, []
+
+
+def are_pairs(rows: Sequence[Row]) -> bool:
+    """Whether rows, up to an empty one, are names with values in pairs of columns, an empty one between them.
+
+    Tables side by side have several rows, and columns of numbers.
+    """
+    _, block = next(groupby(enumerate(rows), lambda each: each[1][0] - each[0]))
+    columns = [*zip_longest(*(cells for _, (_, cells) in block), fillvalue="")]
+    pairs = "".join("x" if any(column) else " " for column in columns).split(" ")
+    are_numbers = (column[2:] and all(map(re.compile(r"\d").search, column[1:])) for column in columns)
+    return len(pairs) > 1 and {*pairs} == {"xx"} and not any(are_numbers)
 
 
 def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[str]) -> list[str]:

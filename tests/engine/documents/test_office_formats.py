@@ -155,10 +155,20 @@ def test_numbers_are_shown_as_excel_shows_them():
         ([[None, 2024, 2025], ["Profit", 4, 7]], "Profit\n2024: 4\n2025: 7"),
         ([["Contact", "Anna 5"], ["Phone", 5550142]], "Contact | Anna 5\n\nPhone | 5550142"),
         ([[None, 2025], [None, "Sold", "Cost"], ["North", 4, 7]], "North\n2025, Sold: 4\n2025, Cost: 7"),
+        (
+            [
+                ["Seller", "Mill", None, "Buyer", "Ann"],
+                ["No.", 34, None, "Due", 2025],
+                [],
+                ["What", "Price"],
+                ["Oak", 4],
+            ],
+            "Seller | Mill | Buyer | Ann\n\nNo. | 34 | Due | 2025\n\nWhat: Oak\nPrice: 4",
+        ),
     ],
 )
 def test_years_are_names_of_columns_and_pairs_have_none(rows, text):
-    merged = ["B1:C1"] * (len(rows) > 2)
+    merged = ["B1:C1"] * (len(rows) == 3)
     assert parse_document("a.xlsx", saved(workbook(("S", rows, *merged)))).text == f"S\n\n{text}"
 
 

@@ -68,6 +68,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<table><tr><th></th><th>a<th>b<tr><td>c<td><td>d<tr><td></table>e", "| a | b\nc | | d\n\ne"),
         # what is hidden
         ("<p>a<p hidden>b<div style='display:none'>c</div><a style='left:-9999px'>e</a>d", "a\n\nd"),
+        ("<p>a<i style='clip-path:inset(50%)'>b</i>c", "ac"),
         ("<p>a<span style='VISIBILITY: Hidden'>b</span>c<dialog id=y>d</dialog>", "ac"),
         ("<style>.x, #y {color: red; display: none}</style><p>a<p class='z x'>b<p id=y>c", "a"),
         ("<style>#y p.x, i {display: none}</style><p class=x>a<div id=y><p class=x>b<p>c<i>d", "a\n\nc"),
