@@ -17,7 +17,7 @@ PAGE_NUMBER = re.compile(
     rf"\W{{0,3}}(?:{WORDS})?\W{{0,3}}(\d{{1,4}})\W{{0,3}}(?:{TOTAL}|page|页|頁|ページ|쪽|페이지)?\W{{0,3}}",
     re.IGNORECASE,
 )
-COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,9}?(\d{1,4})(?!\d)\)?)")
+COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,15}?(\d{1,4})(?!\d)\)?)")
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
