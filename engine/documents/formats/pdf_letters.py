@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, count, pairwise, repeat
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,13 @@ from .plain import BULLETS
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
-THIN_BLANK, MARK_GAP, SIGN_GAP, AM_GAP = 0.22, 0.5, 0.33, 0.7  # times the size: gaps that are no blanks
+THIN_BLANK, QUARTER, MARK_GAP, SIGN_GAP, AM_GAP = (
+    0.22,
+    0.27,
+    0.5,
+    0.33,
+    0.7,
+)  # times the size: gaps that are no blanks
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
@@ -53,6 +60,7 @@ WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
 THIN = rf"(?<={WIDE}) (?=\S)|(?<=\S) (?={WIDE})|(?<={INDIC}) (?=\S)"
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|{THIN}")
+SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
@@ -362,8 +370,9 @@ def by_address(name: str, *types: Any) -> Any:
 def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
     """Return characters and places without the blanks that PDFium sees beside letters of East Asia and India.
 
-    Producers that write blanks set a gap between the former and numbers, and all have one beside marks. Of
-    one glyph for a letter and the sign behind it PDFium sees a part of the width.
+    Producers that write blanks set a gap between the former and numbers, as do others that set one between
+    all; and all have one beside marks. Of one glyph for a letter and the sign behind it PDFium may see a part
+    of the width: behind most of a page.
     """
     import pypdfium2.raw as pdfium
 
@@ -371,18 +380,34 @@ def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) ->
         return written, places
     is_made = partial(pdfium.FPDFText_IsGenerated, characters)
     has_blanks = any(sign == " " and is_made(n) == 0 for n, sign in zip(places, written, strict=True))
-    signs, kept = [*written], [*places]
-    for gap in reversed([*THIN_GAP.finditer(written)]):
-        n = gap.start()
-        first, last, after = (glyph_of(characters, places[each]) for each in (max(n - 2, 0), n - 1, n + 1))
+    are_set_apart = WITH_DIGIT.search(written) is None
+
+    def gap_behind(n: int, after: int) -> tuple[float, bool]:
+        """Return the gap behind a character, times its size, and whether it shares a glyph."""
+        first, last, second = (glyph_of(characters, places[each]) for each in (max(n - 1, 0), n, after))
         is_parted = abs(last[0] - first[2]) + abs(last[2] - 2 * last[0] + first[0]) < TOUCHING
-        least = MARK_GAP if gap[1] else THIN_BLANK * has_blanks
-        if re.match(INDIC, written[n - 1]):
+        return (second[0] - last[2]) / max(last[5], 1.0), is_parted
+
+    glyphs = [(found.start(), *gap_behind(found.start(), found.end(1))) for found in SIGNED.finditer(written)]
+    is_seen_in_part = median([gap for _, gap, is_parted in glyphs if is_parted] or [0.0]) > NO_LEVEL_GAP
+    signs = [*written]
+    for n, gap, is_parted in glyphs:
+        if is_parted and THIN_BLANK < gap < CELL and not is_seen_in_part and not written[n + 1].isspace():
+            signs[n] += " "  # which PDFium overlooks
+    for found in THIN_GAP.finditer(written):
+        n = found.start()
+        gap, is_parted = gap_behind(n - 1, n + 1)
+        least = QUARTER * are_set_apart if not has_blanks else THIN_BLANK
+        if found[1]:
+            least = MARK_GAP
+        elif written[n - 1] == "\u0e33":
+            least = AM_GAP * is_parted
+        elif re.match(INDIC, written[n - 1]):
             is_sign = is_parted and unicodedata.category(written[n - 1]) == "Mc"
-            least = AM_GAP * is_parted if written[n - 1] == "\u0e33" else SIGN_GAP * is_sign
-        if abs(after[0] - last[2]) < least * last[5] and is_made(places[n]) == 1:
-            del signs[n], kept[n]
-    return "".join(signs), kept
+            least = SIGN_GAP * (is_sign and is_seen_in_part)
+        if abs(gap) < least and is_made(places[n]) == 1:
+            signs[n] = ""
+    return "".join(signs), [place for place, each in zip(places, signs, strict=True) for _ in each]
 
 
 def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:

@@ -3,11 +3,13 @@
 import io
 import zlib
 
+import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from engine import limited_reader
 from engine.documents import recognition
+from engine.documents.formats import pdf_letters
 from engine.documents.formats.from_right import in_reading_order, with_brackets
 from engine.documents.formats.pdf import notes_of, without_breaks
 from engine.documents.formats.pdf_page import Page
@@ -485,6 +487,28 @@ def test_the_box_of_a_glyph_that_is_parted_among_a_letter_and_its_sign_is_one():
     text, _, moved = in_reading_order(f"{letter}{sign}{letter}\n{letter}.", glyphs.__getitem__)
     assert text.strip() == f"{letter}{letter}{sign}{letter}."
     assert {box[1::2] for box in moved.values()} == {(-2.5, 9.5)}
+
+
+@pytest.mark.parametrize(
+    ("drawn", "places", "read"),
+    [
+        # gaps of a quarter before all numbers of a page, and before some
+        ("円 4 円", [0, 10, 12.4, 18, 20.4], "円4円"),
+        ("円 4円", [0, 10, 12.4, 18], "円 4円"),
+        # one glyph of a letter and its sign, seen whole or in part, and blanks that are overlooked
+        ("कि किकिक", [0, 5, 10, 12.5, 17.5, 22.5, 27.5, 32.5], "कि किकिक"),
+        ("कि किकिक", [0, 5, 10, 12.5, 17.5, 25, 30, 37.5], "किकिकिक"),
+        ("किकिकिक", [0, 5, 12.5, 17.5, 22.5, 27.5, 32.5], "कि किकिक"),
+    ],
+)
+def test_gaps_beside_letters_of_east_asia_and_india_are_blanks_by_those_of_the_page(
+    drawn, places, read, monkeypatch
+):
+    widths = {" ": 0, "4": 5.6, "क": 5, "ि": 5}
+    glyphs = [(x, 0, x + widths.get(sign, 10), 8, 0, 10) for sign, x in zip(drawn, places, strict=True)]
+    monkeypatch.setattr(pdf_letters, "glyph_of", lambda _, n: glyphs[n])
+    monkeypatch.setattr(pypdfium2.raw, "FPDFText_IsGenerated", lambda *_: 1)
+    assert pdf_letters.without_thin_blanks(None, drawn, range(len(drawn)))[0] == read
 
 
 @pytest.mark.parametrize(
