@@ -45,6 +45,7 @@ ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
+STROKES = {"d\u0304": "đ", "D\u0304": "Đ"}
 STRAY_ACCENT, FARTHEST = re.compile(rf"[ \0]+[{''.join(ACCENTS)}](?=\s|$)"), 200  # characters
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
 CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ¿", "ﬀﬁﬂﬃﬄß£", strict=True))  # codes of the bitmap fonts of TeX
@@ -558,7 +559,7 @@ def with_accents_at_letters(
             if written[n].isalpha():
                 west, south, east, north = loose_box(characters, places[n])
                 if west < (left + right) / 2 < east and south < (bottom + top) / 2 < north:
-                    signs[n] = unicodedata.normalize("NFC", signs[n] + ACCENTS[found[0][-1]])[:1]
+                    signs[n] = composed(signs[n], found[0][-1], bottom - south < LEVEL * (north - south))[:1]
                     left_out |= {*range(*found.span())}
                     break
     kept = [n for n in range(len(signs)) if n not in left_out] if left_out else []
@@ -573,7 +574,8 @@ def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]
             accent, base = (last[0], letter) if last[0] in ACCENTS else (letter, last[0])
             middle = (box[0] + box[2]) / 2 if accent == letter else (last[1][0] + last[1][2]) / 2
             around = last[1] if accent == letter else box
-            whole = unicodedata.normalize("NFC", base.replace("ı", "i") + ACCENTS.get(accent, "\0"))
+            is_low = abs(box[1] - last[1][1]) < LEVEL * (box[3] - box[1])
+            whole = composed(base.replace("ı", "i"), accent, is_low)
             if len(whole) == 1 and around[0] < middle < around[2]:
                 last = whole, around
                 continue
@@ -581,6 +583,12 @@ def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]
         last = letter, box
     if last is not None:
         yield last
+
+
+def composed(letter: str, accent: str, is_low: bool) -> str:
+    """Return a letter with an accent, as two characters where there is none; a low macron is a stroke."""
+    whole = unicodedata.normalize("NFC", letter + ACCENTS.get(accent, "\0"))
+    return STROKES.get(whole, whole) if is_low else whole
 
 
 def are_level(box: Box, other: Box) -> bool:

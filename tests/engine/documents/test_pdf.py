@@ -188,8 +188,9 @@ def test_cells_of_several_lines_and_merged_ones_are_read_row_by_row(places, line
 @pytest.mark.reads("PDF", "accents that TeX sets apart")
 def test_letters_with_accents_of_tex_are_one_and_words_of_slanted_letters_whole():
     accent, cedilla = rb"(M\310) 333 (uller, A\310) 333 (onen)", rb"( Pas\313) 333 (ca, na\310) 333 (\365ve)"
-    text = read(b"BT /F1 12 Tf 50 700 Td [%s 278 %s] TJ ET" % (accent, cedilla)).text
-    assert text.split() == ["Müller,", "Aönen", "Pasça,", "naïve"]
+    strokes = rb"[(\305) 400 (dak )] TJ 4 Ts (\305) Tj 0 Ts [400 (d)] TJ"  # and a line above a letter
+    text = read(b"BT /F1 12 Tf 50 700 Td [%s 278 %s] TJ 9 0 Td %s ET" % (accent, cedilla, strokes)).text
+    assert text.split() == ["Müller,", "Aönen", "Pasça,", "naïve", "đak", "¯d"]
 
 
 SPACED = (9.7, 9.1, 6.7, 12.2, 15, 9.1, 9.1, 9.1)  # steps from letter to letter
