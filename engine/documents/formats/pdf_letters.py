@@ -124,9 +124,11 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                     (right - 1 < x < edges[0] + 1 or edges[2] - 1 < x < left + 1) and low < middle < high
                     for x, low, high in rules
                 )
-                if is_ruled and not is_apart:  # a line may cross a title, which draws its blank
-                    is_drawn = pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 0
-                    is_ruled = not (blank == " " and is_drawn and gap < BLANK * height)
+                if (
+                    is_ruled and not is_apart
+                ):  # a line may cross a title, which draws its blank, or end a word
+                    is_drawn = blank == " " and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 0
+                    is_ruled = not (gap < BLANK * height if is_drawn else abs(gap) < TOUCHING and not blank)
                 is_apart = is_apart or is_ruled
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
