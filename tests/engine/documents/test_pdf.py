@@ -208,7 +208,7 @@ SPACED = (9.7, 9.1, 6.7, 12.2, 15, 9.1, 9.1, 9.1)  # steps from letter to letter
         (b"-0.5 Tc (Rock) Tj 24.9 0 Td (Arsenal) Tj 36 0 Td (now) Tj", "Rock Arsenal now"),
         (b"(all ther) Tj 3 Tc 30.5 0 Td (ew) Tj 0 Tc 17.1 0 Td (ere at home) Tj", "all there were at home"),
         (b"(19) Tj 30 0 Td (a b c d e f) Tj", "19 a b c d e f"),
-        (b"(NO) Tj ET 68 695 m 68 712 l S BT /F1 12 Tf 68 700 Td (.) Tj", "NO."),
+        (b"(NO) Tj ET 66.5 695 m 66.5 712 l S BT /F1 14 Tf 66.5 700 Td (.) Tj", "NO."),
     ],
     ids=[
         "a blank drawn over",
