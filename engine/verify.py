@@ -133,13 +133,15 @@ def verify_model(
             return theirs[stage]
 
         run(model, ours["ids"].tolist(), compare)
+    # vectors of the whole text, after the last layer
+    whole = {"normalized", ENCODED, *(stage for stage in end_to_end if stage.startswith("pooled."))}
     return [
         StageCheck(
             stage=stage,
             end_to_end=value,
             alone=alone.get(stage, value),
             tolerance=tolerance(stage, precision),
-            decisive=value if is_vector(stage) or precision == "float64" else alone.get(stage, value),
+            decisive=value if stage in whole or precision == "float64" else alone.get(stage, value),
             n_numbers=n_numbers[stage] or 1,
         )
         for stage, value in end_to_end.items()
@@ -179,11 +181,6 @@ def scale_of(values: Array) -> Array:
 def difference(ours: Array, theirs: Array) -> Array:
     """Return the element-wise difference; infinite where the shapes differ."""
     return ours - theirs if ours.shape == theirs.shape else np.array(np.inf)
-
-
-def is_vector(stage: str) -> bool:
-    """Whether a stage is a vector of the whole text, after the last layer."""
-    return stage.startswith("pooled.") or stage in ("normalized", ENCODED)
 
 
 def tolerance(stage: str, precision: str) -> float:

@@ -34,7 +34,7 @@ from .reading import read_passages
 from .sentences import sentences_of
 from .settings import DEFAULT_ANSWER, DEFAULT_MIN_RELEVANCE, AnswerSettings
 from .streamed_text import StreamedText, ignore, read_stream
-from .thinking import opens_thought
+from .thinking import OPEN
 from .writer import Writer
 
 
@@ -147,7 +147,7 @@ def add_text(
     """Have the model write a text from the evidence or the relevant passages, check it and judge anew."""
     start = perf_counter()
     prompt, places = answer_prompt(answer, writer, settings, turns)
-    opened = writer.server is None and opens_thought(prompt.text)
+    opened = writer.server is None and prompt.text.rstrip().endswith(OPEN)  # as some templates leave it
     deltas = writer.generate(prompt, settings, stop)
     found = read_stream(deltas, on_text, on_thought, stop, opened, settings.max_new_tokens)
     end = perf_counter()

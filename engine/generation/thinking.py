@@ -58,8 +58,3 @@ class ThoughtSplitter:
         else:
             self.part = "thought" if self._opened else "answer"
         return True
-
-
-def opens_thought(prompt: str) -> bool:
-    """Whether a prompt ends within a thought, as some templates leave it."""
-    return prompt.rstrip().endswith(OPEN)

@@ -32,24 +32,9 @@ def mean_weights(mask: Array) -> Array:
     return mask / mask.sum()
 
 
-def sqrt_weights(mask: Array) -> Array:
-    """``1 / sqrt(n)``: a sum that grows with the text's length, though more slowly: ``(n_tokens,)``."""
-    return mask / np.sqrt(mask.sum())
-
-
-def first_weights(mask: Array) -> Array:
-    """1 for the first token in the mask, [CLS], and 0 for others: ``(n_tokens,)``."""
-    return np.eye(1, len(mask), int(np.argmax(mask > 0)), dtype=mask.dtype)[0]
-
-
-def last_weights(mask: Array) -> Array:
-    """1 for the last token in the mask, [SEP], and 0 for others: ``(n_tokens,)``."""
-    return np.eye(1, len(mask), int(np.flatnonzero(mask)[-1]), dtype=mask.dtype)[0]
-
-
-def position_weights(mask: Array) -> Array:
-    """Weights proportional to position, made for causal models (SGPT): ``(n_tokens,)``."""
-    return normalized_weights(mask, np.arange(1, len(mask) + 1, dtype=mask.dtype))
+def weight_at(place: int, mask: Array) -> Array:
+    """1 for one token and 0 for others: ``(n_tokens,)``."""
+    return np.eye(1, len(mask), place, dtype=mask.dtype)[0]
 
 
 def normalized_weights(mask: Array, weights: Array) -> Array:
@@ -132,7 +117,7 @@ POOLINGS = {
         "there; the default model was not.",
         r"v = x_0",
         BY_THE_LIBRARY,
-        lambda mask, states, idf: first_weights(mask),
+        lambda mask, states, idf: weight_at(int(np.argmax(mask > 0)), mask),
     ),
     "pooler": Pooling(
         "BERT pooler",
@@ -155,21 +140,21 @@ POOLINGS = {
         "that of the mean; only lengths differ.",
         r"v = \frac{1}{\sqrt n} \sum_t x_t",
         BY_THE_LIBRARY,
-        lambda mask, states, idf: sqrt_weights(mask),
+        lambda mask, states, idf: mask / np.sqrt(mask.sum()),
     ),
     "weightedmean": Pooling(
         "mean, later tokens more",
         "The mean with weights 1, 2, 3 …: made for models whose later tokens have read more.",
         r"v = \frac{\sum_t (t + 1)\, x_t}{\sum_t (t + 1)}",
         BY_THE_LIBRARY,
-        lambda mask, states, idf: position_weights(mask),
+        lambda mask, states, idf: normalized_weights(mask, np.arange(1, len(mask) + 1, dtype=mask.dtype)),
     ),
     "lasttoken": Pooling(
         "last token",
         "The vector of the last token, [SEP] in BERT. Made for models that read left to right.",
         r"v = x_{n-1}",
         BY_THE_LIBRARY,
-        lambda mask, states, idf: last_weights(mask),
+        lambda mask, states, idf: weight_at(int(np.flatnonzero(mask)[-1]), mask),
     ),
     "idf": Pooling(
         "mean, rare words more (IDF)",

@@ -96,11 +96,6 @@ class Int8Matrix(StoredMatrix):
         return rotate(super().__getitem__(rows))
 
 
-def fits_int8(weight: Array) -> bool:
-    """Whether a matrix can be an `Int8Matrix`: its rows are whole blocks."""
-    return weight.shape[1] % BLOCK == 0
-
-
 def int8_linear(x: Array, weight: Int8Matrix) -> Array:
     """``x W^T`` with the rows of x rotated and quantized, too: ``(n_tokens, d_in) -> (n_tokens, d_out)``.
 

@@ -178,14 +178,11 @@ def shards(index: Path) -> list[str]:
     """Names of the files that hold a model's tensors, as its index lists them."""
     files = read_json(index).get("weight_map")
     names = list(files.values()) if isinstance(files, dict) else []
-    if not names or any(not isinstance(name, str) or not is_file_name(name) for name in names):
+    if not names or any(
+        not isinstance(name, str) or name != Path(name).name or len(name) > MAX_FILE_NAME for name in names
+    ):
         raise ModelFileError(f"{index} does not list the files next to it: download it again")
     return sorted(set(names))
-
-
-def is_file_name(name: str) -> bool:
-    """Whether a text can be the name of a file in a folder."""
-    return name == Path(name).name and len(name) <= MAX_FILE_NAME
 
 
 def memory_bytes(config: DecoderConfig, packed_bytes: int | None) -> int:

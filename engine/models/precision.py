@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, check_choice
 from ..layers.linear import Linear
-from ..layers.quantization import Int8Matrix, fits_int8
+from ..layers.quantization import BLOCK, Int8Matrix
 
 Weights = TypeVar("Weights")
 Model = TypeVar("Model")  # with name, weights and precision
@@ -90,7 +90,8 @@ def rounded(part: Any) -> Any:
     """Return a layer, or a part of it, with its matrices in 8 bits."""
     if isinstance(part, Linear):
         weight = np.asarray(part.weight)
-        return Linear(Int8Matrix.of(weight), part.bias) if fits_int8(weight) else part
+        fits = weight.shape[1] % BLOCK == 0  # its rows are whole blocks
+        return Linear(Int8Matrix.of(weight), part.bias) if fits else part
     if is_dataclass(part) and not isinstance(part, type):
         return replace(part, **{field.name: rounded(getattr(part, field.name)) for field in fields(part)})
     return part

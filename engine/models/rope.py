@@ -82,7 +82,8 @@ def read_folder_rope(raw: Mapping[str, Any], d_head: int, folder: Path) -> Rope:
         longer = config_float(
             rope, "factor", default=config_size(raw, "max_position_embeddings") / n_positions
         )
-        scale = config_float(rope, "attention_factor", default=long_scale(longer, n_positions))
+        usual = math.sqrt(1 + math.log(longer) / math.log(n_positions)) if longer > 1 else 1.0
+        scale = config_float(rope, "attention_factor", default=usual)
         return Rope(theta, factors, scale, n_positions)
     raise ModelFileError(
         f"{folder} scales its rotary positions ({kind}), which is not read: linear, llama3 and yarn are"
@@ -122,11 +123,6 @@ def yarn(rope: Mapping[str, Any], d_head: int, theta: float) -> tuple[tuple[floa
     slowed = 1 / (np.float32(factor) / usual_turns) * (1 - kept) + usual_turns * kept
     factors = usual_turns.astype(float) / slowed.astype(float)
     return tuple(factors.tolist()), config_float(rope, "attention_factor", default=scale)
-
-
-def long_scale(longer: float, n_positions: int) -> float:
-    """Factor of cosines and sines of a context ``longer`` times the ``n_positions`` of the first training."""
-    return math.sqrt(1 + math.log(longer) / math.log(n_positions)) if longer > 1 else 1.0
 
 
 def pair_factors(rope: Mapping[str, Any], key: str, n_pairs: int) -> tuple[float, ...]:

@@ -86,9 +86,23 @@ def forward(
     check_ids(ids, start, config)
     positions = np.arange(start, start + ids.shape[-1])
     x = embed(params, ids, positions, config, scoped(trace, "embeddings"), rng)
-    attention_positions = _AttentionPositions.of(positions, config, x.dtype)
+    placed = _AttentionPositions.of(positions, config, x.dtype)
     for i in range(config.n_layers):
-        x = _layer(x, i, params, config, attention_positions, cache, scoped(trace, f"layers.{i}"), rng, ops)
+        layer_trace = scoped(trace, f"layers.{i}")
+        for part in ("attention", "ffn"):  # each adds to x, with a norm before or after
+            name, part_trace = f"layers.{i}.{part}", scoped(layer_trace, part)
+            part_trace("input", x)
+            inputs = part_trace("norm", _norm(x, params, name, ops)) if config.norm_first else x
+            if part == "attention":
+                outputs = _attend(inputs, name, i, params, config, placed, cache, part_trace, ops)
+            else:  # f(x W1 + b1) W2 + b2
+                hidden = part_trace("hidden", _affine(inputs, params, f"{name}.hidden"))  # (..., d_ff)
+                activation = ops.activations[config.activation].forward(hidden)
+                activation = part_trace("activation", activation)
+                outputs = part_trace("output", _affine(activation, params, f"{name}.output"))
+            total = x + _dropped(outputs, config.dropout, part_trace, rng)
+            x = total if config.norm_first else _norm(part_trace("sum", total), params, name, ops)
+        x = layer_trace("output", x)
     if cache is not None:
         cache.length += ids.shape[-1]
     if config.norm_first:
@@ -153,31 +167,6 @@ class _AttentionPositions:
         return cls(mask, rope_tables(positions, config.d_head, ROPE_THETA, dtype))
 
 
-def _layer(
-    x: Array,
-    i: int,
-    params: Params,
-    config: SmallDecoderConfig,
-    positions: _AttentionPositions,
-    cache: KVCache | None,
-    trace: Tracer,
-    rng: np.random.Generator | None,
-    ops: TrainingPrimitives,
-) -> Array:
-    """Attention, then feed-forward; each adds to ``x (..., n_tokens, d_model)``, a norm before or after."""
-    for part in ("attention", "ffn"):
-        name, part_trace = f"layers.{i}.{part}", scoped(trace, part)
-        part_trace("input", x)
-        inputs = part_trace("norm", _norm(x, params, name, ops)) if config.norm_first else x
-        if part == "attention":
-            outputs = _attend(inputs, name, i, params, config, positions, cache, part_trace, ops)
-        else:
-            outputs = _feed_forward(inputs, name, params, config, part_trace, ops)
-        total = x + _dropped(outputs, config.dropout, part_trace, rng)
-        x = total if config.norm_first else _norm(part_trace("sum", total), params, name, ops)
-    return trace("output", x)
-
-
 def _attend(
     x: Array,
     name: str,
@@ -201,15 +190,6 @@ def _attend(
     context = ops.attention(query, key, value, positions.mask, trace)
     merged = trace("merged", merge_heads(context))  # (..., n_tokens, d_model)
     return trace("output", _affine(merged, params, f"{name}.output"))
-
-
-def _feed_forward(
-    x: Array, name: str, params: Params, config: SmallDecoderConfig, trace: Tracer, ops: TrainingPrimitives
-) -> Array:
-    """``f(x W1 + b1) W2 + b2``: ``(..., d_model) -> (..., d_ff) -> (..., d_model)``."""
-    hidden = trace("hidden", _affine(x, params, f"{name}.hidden"))
-    activation = trace("activation", ops.activations[config.activation].forward(hidden))
-    return trace("output", _affine(activation, params, f"{name}.output"))
 
 
 def _affine(x: Array, params: Params, name: str) -> Array:

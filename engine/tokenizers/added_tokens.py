@@ -65,10 +65,10 @@ class AddedTokens:
                 continue
             if token.special and overlaps(normalized.span(start, end), literal):
                 continue
-            if token.lstrip:
-                start = max(done, start_of_blanks(text, start))
-            if token.rstrip:
-                end = end_of_blanks(text, end)
+            while token.lstrip and start > done and is_white_space(text[start - 1]):
+                start -= 1
+            while token.rstrip and end < len(text) and is_white_space(text[end]):
+                end += 1
             if done < start:
                 yield Segment(normalized, done, start)
             yield Segment(normalized, start, end, token)
@@ -140,17 +140,3 @@ def within_word(text: str, start: int, end: int) -> bool:
     """Whether ``text[start:end]`` has a letter, a mark, a digit or an underscore right before or after it."""
     neighbors = text[max(start - 1, 0) : start], text[end : end + 1]
     return any(regex.match(r"\w", character) for character in neighbors)
-
-
-def start_of_blanks(text: str, end: int) -> int:
-    """Return where the white space that ends before ``text[end]`` begins."""
-    while end and is_white_space(text[end - 1]):
-        end -= 1
-    return end
-
-
-def end_of_blanks(text: str, start: int) -> int:
-    """Return where the white space that begins at ``text[start]`` ends."""
-    while start < len(text) and is_white_space(text[start]):
-        start += 1
-    return start

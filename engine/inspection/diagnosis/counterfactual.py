@@ -76,7 +76,10 @@ def tail_vectors(index: Index, encoder: Encoder, on_progress: Progress | None = 
     for encoding in tokenized([index.chunks[row].indexed for row in rows], encoder.tokenizer):
         before, body, after = encoder.tokenizer.around(encoding.ids)
         whole.append(encoder.truncate([*before, *prompt, *body, *after], encoder.config.max_positions))
-        own = [[*before, *prompt, *body[window], *after] for window in tail_windows(len(body), room)]
+        # Counted from the end, so that every window is full, as the chunks of a smaller size would be: one of
+        # two or three tokens has a meaningless vector that still ranks first for many questions.
+        starts = range(len(body) % room or room, len(body), room)
+        own = [[*before, *prompt, *body[start : start + room], *after] for start in starts]
         windows += own
         n_windows.append(len(own))
     sequences = whole + windows
@@ -91,15 +94,6 @@ def tail_vectors(index: Index, encoder: Encoder, on_progress: Progress | None = 
     )
 
 
-def tail_windows(n_tokens: int, room: int) -> list[slice]:
-    """Cut the tokens after the first ``room`` into windows of ``room``, counted from the end.
-
-    So every window is full, as the chunks of a smaller size would be. A last window of two or three tokens
-    has a meaningless vector that still ranks first for many questions.
-    """
-    return [slice(start, start + room) for start in range(n_tokens % room or room, n_tokens, room)]
-
-
 def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]:
     """Rank each truncated chunk for a question ``(d_model,)``, those that gain most ranks first."""
     index, rows = tails.index, list(tails.rows)
@@ -108,7 +102,8 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
     now, whole = scores[rows], tails.whole @ question  # (n_rows,) each
     best = now.copy()  # of each chunk's read part and its windows
     np.maximum.at(best, tails.owners, tails.windows @ question)
-    now_ranks, whole_ranks, best_ranks = (replaced_ranks(new, now, scores) for new in (now, whole, best))
+    # the rank of each chunk with a new score, the others unchanged: a chunk is not its own rival
+    now_ranks, whole_ranks, best_ranks = (min_ranks(new, scores) - (now > new) for new in (now, whole, best))
     found = [
         Counterfactual(
             chunk=index.chunks[row],
@@ -121,8 +116,3 @@ def counterfactuals(question: Array, tails: TailVectors) -> list[Counterfactual]
         for i, row in enumerate(rows)
     ]
     return sorted(found, key=lambda one: (-one.ranks_won, one.now.rank))
-
-
-def replaced_ranks(new: Array, now: Array, scores: Array) -> Array:
-    """Rank of each chunk with a new score instead of its present one, the others unchanged."""
-    return min_ranks(new, scores) - (now > new)  # a chunk is not its own rival

@@ -118,30 +118,19 @@ def layer_backward(
     )
     put(grads, "norm", d_norm)
     d_output = kept.dropout_backward(d_sum, "ffn.output")
-    d_attended = d_sum + feed_forward_backward(d_output, kept, layer, config.activation, ops, grads)
+    activated, weight = kept["ffn.activation"], np.asarray(layer.ffn_output.weight)
+    d_activated, *d_linear = linear_backward(d_output, activated, weight)
+    put(grads, "ffn.output", d_linear)
+    d_inner = ops.activations[config.activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
+    d_x, *d_linear = linear_backward(d_inner, attended, np.asarray(layer.ffn_hidden.weight))
+    put(grads, "ffn.hidden", d_linear)
+    d_attended = d_sum + d_x
     d_sum, *d_norm = ops.layer_norm_backward(
         d_attended, kept.hidden + kept["attention.output"], layer.attention_norm.weight, config.norm_eps
     )
     put(grads, "attention.norm", d_norm)
     d_output = kept.dropout_backward(d_sum, "attention.output")
     return d_sum + self_attention_backward(d_output, kept, layer, config.n_heads, spans, ops, grads), grads
-
-
-def feed_forward_backward(
-    d_y: Array,
-    kept: KeptLayer,
-    layer: EncoderLayer,
-    activation: str,
-    ops: TrainingPrimitives,
-    grads: Parameters,
-) -> Array:
-    """Gradient of `feed_forward` by its input; those of its parameters are added to ``grads``."""
-    d_activated, *d_output = linear_backward(d_y, kept["ffn.activation"], np.asarray(layer.ffn_output.weight))
-    d_inner = ops.activations[activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
-    d_x, *d_hidden = linear_backward(d_inner, kept["attention.norm"], np.asarray(layer.ffn_hidden.weight))
-    put(grads, "ffn.output", d_output)
-    put(grads, "ffn.hidden", d_hidden)
-    return d_x
 
 
 def self_attention_backward(

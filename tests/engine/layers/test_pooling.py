@@ -92,19 +92,15 @@ def test_a_sum_is_its_weights_times_its_vectors(weighted, strategy):
 @given(mask=masks)
 def test_weights_go_to_the_tokens_of_the_mask_and_sum_to_one(mask):
     weights = np.arange(len(mask), dtype=float)
-    for shares in (
-        pooling.mean_weights(mask),
-        pooling.position_weights(mask),
-        pooling.first_weights(mask),
-        pooling.last_weights(mask),
-        pooling.normalized_weights(mask, weights),
-    ):
+    plain = ("mean", "weightedmean", "cls", "lasttoken", "mean_sqrt_len_tokens")
+    mean, later, first, last, by_root = (POOLINGS[name].weights(mask, None, None) for name in plain)
+    for shares in (mean, later, first, last, pooling.normalized_weights(mask, weights)):
         assert shares.sum() == pytest.approx(1)
         assert (shares >= 0).all()
         assert not shares[mask == 0].any()
-    assert (pooling.sqrt_weights(mask) ** 2).sum() == pytest.approx(1)
-    assert np.flatnonzero(pooling.first_weights(mask))[0] == np.flatnonzero(mask)[0]
-    assert np.flatnonzero(pooling.last_weights(mask))[0] == np.flatnonzero(mask)[-1]
+    assert (by_root**2).sum() == pytest.approx(1)
+    assert np.flatnonzero(first)[0] == np.flatnonzero(mask)[0]
+    assert np.flatnonzero(last)[0] == np.flatnonzero(mask)[-1]
 
 
 def test_the_largest_value_is_taken_of_the_tokens_of_the_mask():
