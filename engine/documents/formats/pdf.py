@@ -30,6 +30,7 @@ MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
 HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)")
+HEAD = re.compile(rf"[^\W\d_]{{2}}[^{CELL_GAP}]*(?:{CELL_GAP}[^\W\d_]{{2}}[^{CELL_GAP}]*){{2,}}")
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # Where a line goes on in scripts without blanks, but for items.
 HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
@@ -61,7 +62,8 @@ def read_pdf(name: str, content: bytes) -> Document:
         )
     title, day, tags, read, attached = read_pages(name, content)
     kept = without_running_lines([page.text for page in read])
-    pages = [finished(without_breaks(page)) for page in without_hyphenation(kept)]
+    whole_pages = zip(without_hyphenation(kept), read, strict=True)
+    pages = [finished(without_breaks(text), page.n_unmapped > 0) for text, page in whole_pages]
     if not any(pages):
         if any(page.n_unmapped for page in read):
             raise DocumentError(f"{name} has fonts without a map to characters: {recognition.way_out()}")
@@ -147,14 +149,16 @@ def numbered(what: str, numbers: Sequence[int], verb: str = " is| are") -> str:
     return f"{what}{'s' * (len(numbers) > 1)} {listed}{several if len(numbers) > 1 else one}"
 
 
-def finished(text: str) -> str:
-    """Return the text of a page with `` | `` between the cells of tables, and blanks in single lines."""
+def finished(text: str, lacks_rows: bool = False) -> str:
+    """Return the text of a page with `` | `` between cells, and blanks in lines that are no head of rows."""
     lines = text.replace(CELL_BREAK, " ").split("\n")
     shown = []
     for number, line in enumerate(lines):
         if CELL_GAP in line:
             near = [*lines[max(number - 1, 0) : number], *lines[number + 1 : number + 2]]
-            is_table = any(CELL_GAP in other for other in near)
+            is_table = any(CELL_GAP in other for other in near) or (
+                lacks_rows and HEAD.fullmatch(line) is not None
+            )
             below = lines[number + 1 : number + 3]  # a head, and rows under the name of a group
             is_table |= len(below) == 2 and min(line.count(CELL_GAP), below[1].count(CELL_GAP)) > 1
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)

@@ -11,7 +11,7 @@ from engine import limited_reader
 from engine.documents import recognition
 from engine.documents.formats import pdf_letters
 from engine.documents.formats.from_right import in_reading_order, with_brackets
-from engine.documents.formats.pdf import notes_of, without_breaks
+from engine.documents.formats.pdf import finished, notes_of, without_breaks
 from engine.documents.formats.pdf_page import Page
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
@@ -396,6 +396,7 @@ def test_fonts_without_a_map_to_characters_are_noticed():
     document = read(shown((50, 700, "RENT IS 950 A MONTH")), font=glyphs % (b"500 " * 59, names))
     assert document.text == "RENT IS 950 A MONTH"
     assert "no map to characters" in document.notes[0]
+    assert finished("Bread\tWeight\tPrice", True) == "Bread | Weight | Price"  # whose rows are left out
 
 
 @pytest.mark.reads("PDF", "powers as `10^6`")
