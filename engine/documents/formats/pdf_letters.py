@@ -4,8 +4,9 @@ import ctypes
 import math
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain, count, pairwise, repeat
 from statistics import median
@@ -64,14 +65,21 @@ THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|{THIN}")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
 Box = tuple[float, float, float, float]  # left, bottom, right and top
+BlockOf = Callable[[int], object]  # of a character, by its place
 Run = tuple[str, str, Sequence[int], int, bool, Box | None, bool]
 
 
-def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
-    """Yield direction and segments of a page's characters, parted by rules, and a font without map."""
+def segments_of(
+    text: Any, lines: Rules, block_of: BlockOf | None = None
+) -> Iterator[tuple[int, Segment, str]]:
+    """Yield direction and segments of a page's characters, parted by rules, and a font without map.
+
+    The blocks of a tagged page, by the places of characters, part them, too.
+    """
     import pypdfium2.raw as pdfium
 
-    characters, rules = text.raw, lines.vertical
+    characters, rules = text.raw, sorted(lines.vertical)
+    xs = [x for x, _, _ in rules]
     letters: list[str] = []
     breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
@@ -92,8 +100,16 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
             return None
         return turns, Segment(written, left, bottom, right, top, parted, place), font if is_unmapped else ""
 
-    runs = with_fractions(characters, runs_of(text, rules), lines)
+    block: object = None
+
+    def crosses(start: float, end: float, middle: float) -> bool:
+        """Whether a vertical line crosses the gap between two places."""
+        near = rules[bisect_right(xs, start - 1) : bisect_left(xs, end + 1)] if rules else ()
+        return any(low < middle < high for _, low, high in near)
+
+    runs = with_fractions(characters, runs_of(text, rules, block_of), lines)
     for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
+        own = block_of(at[0]) if block_of else None
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
         parts = [(word, box)] if box else parts_of_word(characters, at, word, now)
         for written, edges in parts:
@@ -120,20 +136,18 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
                     small, large = sorted((height, before[3] - before[1]))
                     is_apart = not -small <= gap <= BLANK * large or large > RAISED * small
                 middle = (edges[1] + edges[3]) / 2
-                is_ruled = any(  # by a vertical line between the end of the text and the letter
-                    (right - 1 < x < edges[0] + 1 or edges[2] - 1 < x < left + 1) and low < middle < high
-                    for x, low, high in rules
-                )
+                # by a vertical line between the end of the text and the letter
+                is_ruled = crosses(right, edges[0], middle) or crosses(edges[2], left, middle)
                 if (
                     is_ruled and not is_apart
                 ):  # a line may cross a title, which draws its blank, or end a word
                     is_drawn = blank == " " and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 0
                     is_ruled = not (gap < BLANK * height if is_drawn else abs(gap) < TOUCHING and not blank)
-                is_apart = is_apart or is_ruled
+                is_apart = is_apart or is_ruled or (own is not block and None not in (own, block))
                 if (now != turns or is_off or is_apart) and (whole := segment()):
                     yield whole
             if not letters:
-                turns, (left, bottom, right, top), blank, place = now, edges, "", at[0]
+                turns, (left, bottom, right, top), blank, place, block = now, edges, "", at[0], own
                 was_raised = False
             elif is_power and not blank:
                 letters.append("^" * (not was_raised))
@@ -155,7 +169,7 @@ def segments_of(text: Any, lines: Rules) -> Iterator[tuple[int, Segment, str]]:
         yield whole
 
 
-def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
+def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Iterator[Run]:
     """Yield the words of a page, as one those of a line that `segments_of` would join by blanks anyway.
 
     They come with the blank before them, the places of the characters, the quarter turns of the line, whether
@@ -167,6 +181,8 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
     written, places = without_thin_blanks(characters, written, places)
     written, places = with_accents_at_letters(characters, written, places)
+    if block_of:
+        written, places = parted(written, places, block_of)
     for is_judged in (False, True):
         words = list(BLANK_AND_WORD.finditer(written))
         spans = np.array([word.span(word.lastindex or 0) for word in words], int).reshape(-1, 2)
@@ -220,6 +236,9 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
     goes_on &= (gaps >= NO_GAP * heights[1:]) & (gaps <= LEAST_BREAK * heights[1:])
     has_blank = (starts[1:] - stops[:-1] == 1) & (codes[starts[1:] - 1] == ord(" "))
     goes_on &= has_blank
+    if block_of:
+        blocks = [block_of(places[start]) for start in starts.tolist()]
+        goes_on &= [first is second for first, second in pairwise(blocks)]
     are_apart = np.zeros(len(gaps), bool)
     if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
         goes_on &= ~begin_alike(low[:, 0])[1:]
@@ -234,6 +253,22 @@ def runs_of(text: Any, rules: Sequence[Rule]) -> Iterator[Run]:
         box = (left, bottom, right, top) if is_plain[start] or moved.keys() >= {*places[whole]} else None
         turn, is_unknown, is_apart = int(turns[start]), bool(unknown[start]), start and are_apart[start - 1]
         yield words[start][1], written[whole], places[whole], turn, is_unknown, box, bool(is_apart)
+
+
+def parted(
+    written: str, places: Sequence[int], block_of: Callable[[int], object]
+) -> tuple[str, Sequence[int]]:
+    """Return characters and their places with a blank between two blocks in a word, as of narrow cells."""
+    ends: list[int] = []
+    for word in BLANK_AND_WORD.finditer(written):
+        start, end = word.span(word.lastindex or 0)
+        if block_of(places[start]) is not block_of(places[end - 1]):
+            blocks = [*map(block_of, places[start:end])]
+            ends += [n for n, (a, b) in enumerate(pairwise(blocks), start + 1) if a is not b and a and b]
+    bounds = [*pairwise([0, *ends, len(written)])]
+    if len(bounds) > 1:
+        places = [*chain(*([*places[start:end], places[end - 1]] for start, end in bounds))][:-1]
+    return " ".join(written[start:end] for start, end in bounds), places
 
 
 def drawn_apart(characters: Any, blanks: Sequence[int]) -> np.ndarray:
@@ -433,6 +468,16 @@ def with_powers(low: np.ndarray, high: np.ndarray) -> list[int]:
             order.remove(number)
             order.insert(order.index(before) + 1, number)
     return order
+
+
+def string_of(call: Any, *arguments: Any) -> str:
+    """Return the text that a function of PDFium writes into a buffer, which it asks for first."""
+    import pypdfium2.raw as pdfium
+
+    n_bytes = call(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(max(n_bytes, 2))
+    call(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), n_bytes)
+    return buffer.raw[: max(n_bytes - 2, 0)].decode("utf-16-le", "replace")
 
 
 def font_of(characters: Any, place: int) -> str:

@@ -12,7 +12,8 @@ from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
 from .pdf_layout import Rule, Segment, page_text
-from .pdf_letters import Box, looks_like_words, segments_of
+from .pdf_letters import Box, looks_like_words, segments_of, string_of
+from .pdf_tags import tagged_text, tags_of
 from .plain import unified
 
 RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
@@ -64,8 +65,8 @@ def read_page(page: Any, form: Any) -> Page:
     groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
     rules = look_at_objects(page, found)
     text = page.get_textpage()
-    segments = list(segments_of(text, rules))
-    text.close()
+    find = tags_of(page, text)
+    segments = list(segments_of(text, rules, find and (lambda place: (find(place) or (0, None))[1])))
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
         if font:
@@ -76,8 +77,10 @@ def read_page(page: Any, form: Any) -> Page:
         if not font or font in guessed:
             groups[turns].append(segment)
     groups[0] += list(annotations_of(page, form, found, groups[0]))
-    groups[0] = with_grids(groups[0], rules)
-    texts = [page_text(each, () if turns else rules.horizontal) for turns, each in groups.items() if each]
+    tagged = tagged_text(groups[0], find, rules) if find else None
+    texts = [tagged or page_text(with_grids(groups[0], rules), rules.horizontal)]
+    texts += [page_text(each, ()) for turns, each in groups.items() if turns]
+    text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)
     return found
@@ -148,16 +151,6 @@ def field_value(annotation: Any, form: Any) -> str:
     if kind == pdfium.FPDF_FORMFIELD_PUSHBUTTON:
         return ""
     return string_of(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-
-
-def string_of(call: Any, *arguments: Any) -> str:
-    """Return the text that a function of PDFium writes into a buffer, which it asks for first."""
-    import pypdfium2.raw as pdfium
-
-    n_bytes = call(*arguments, None, 0)
-    buffer = ctypes.create_string_buffer(max(n_bytes, 2))
-    call(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), n_bytes)
-    return buffer.raw[: max(n_bytes - 2, 0)].decode("utf-16-le", "replace")
 
 
 def look_at_objects(page: Any, found: Page) -> Rules:
