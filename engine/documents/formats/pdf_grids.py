@@ -148,12 +148,18 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
         return
     widths = [right - left for left, right in pairwise(grid.places)]
+    found = []
     for row in range(n_rows):
         origins = [origin(row, column) for column in range(n_columns)]
         if any(place[0] == row and place in lines for place in origins):
-            for part in parts_of_row([lines.get(place, []) for place in origins], widths):
-                cells = [text_of(each) for each in part]
-                yield cells[:1] if len(set(origins)) == 1 else cells
+            whole = [lines.get(place, []) for place in origins]
+            found.append((whole, list(parts_of_row(whole, widths)), len(set(origins)) == 1))
+    # one row with cells of several lines, but the heads, tells that all are parted by lines
+    are_ruled = any(len(parts) == 1 and max(map(len, whole)) > 1 for whole, parts, _ in found[1:])
+    for whole, parts, is_one in found:
+        for part in [whole] if are_ruled else parts:
+            cells = [text_of(each) for each in part]
+            yield cells[:1] if is_one else cells
 
 
 def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> Iterator[list[Sequence[Line]]]:

@@ -167,6 +167,12 @@ def grid(*lines):
             [(60, y, 260, y) for y in (716, 698, 656)] + [(x, 656, x, 716) for x in (60, 160, 260)],
             "Town | 2025\nOslo | 12\nRome | 900\nBern | 41",
         ),
+        (  # rows whose cells have several lines
+            placed([("Day", "Task"), ("1 May", "Mow it"), ("9 to 10", "and rake")], (62, 162))
+            + placed([("2 May", "Paint the"), ("", "gate")], (62, 162), 658),
+            [(60, y, 260, y) for y in (711, 697, 669, 641)] + [(x, 641, x, 711) for x in (60, 160, 260)],
+            "Day | Task\n1 May 9 to 10 | Mow it and rake\n2 May | Paint the gate",
+        ),
         (  # sentences in cells between gaps alone
             placed([("Task", "Notes for the week")], (60, 160), 704)
             + placed([("Clean the big filter",), ("of the boiler",)], (60,), 682, 12)
