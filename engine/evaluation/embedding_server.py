@@ -45,6 +45,7 @@ class EmbeddingServer(BlackBoxModel):
     server: Server
     tokenizer: WordPieceTokenizer = field(repr=False)  # the engine's, by which documents are cut
     d_model: int  # the length of the server's first answer
+    fingerprint: str  # SHA-256 of address, model and length: another model of that name is not noticed
     prompts: Prompts = field(default_factory=Prompts)  # the server's own are not known
 
     @classmethod
@@ -55,13 +56,9 @@ class EmbeddingServer(BlackBoxModel):
         """
         server = server_at(address, api_key)
         with server.connection() as start:
-            vectors = requested(start, server, [PROBE])
-        return cls(address, server, tokenizer, vectors.shape[1])
-
-    @property
-    def fingerprint(self) -> str:
-        """A SHA-256 of address, model and length: another model behind the same name is not noticed."""
-        return sha256(f"{self.server.url} {self.server.model} {self.d_model}".encode()).hexdigest()
+            d_model = requested(start, server, [PROBE]).shape[1]
+        fingerprint = sha256(f"{server.url} {server.model} {d_model}".encode()).hexdigest()
+        return cls(address, server, tokenizer, d_model, fingerprint)
 
     def with_prompts(self, use: str) -> "EmbeddingServer":
         """Return this model, whose prompts are not known, for any of `PROMPT_USES`."""

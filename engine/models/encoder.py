@@ -160,7 +160,7 @@ class Encoder(MadeByMethod, TokenReader):
 
     @property
     def as_encoder(self) -> "Encoder":
-        """The encoder itself: see `engine.retrieval.embedding_model.Model`."""
+        """The encoder itself, None of a model without token vectors: see `embedding_model.Model`."""
         return self
 
     @property

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -17,87 +17,11 @@ from ..models.encoder import Encoder
 from ..models.fingerprint import head_digest
 from ..models.precision import chosen_precision
 from ..models.prompts import Prompts, Role
-from ..models.reranker import Reranker
 from ..tokenizers.encoding import check_text
 from ..tokenizers.text_tokenizer import TextTokenizer
 from ..weights.fetch import Progress
 from ..wording import model_name
 from .embedding_spec import EmbeddingSpec, Query, prompted_digest
-
-
-class Model(Protocol):
-    """An embedding model: an `Encoder` of the engine, or a `BlackBoxModel`.
-
-    What only some models can do is None where a model cannot do it: `as_encoder`, for all that reads token
-    vectors, layers or weights, and `reranker`.
-    """
-
-    sets_limit: ClassVar[bool]  # whether another limit of tokens than the model's own can be set
-    block_texts: ClassVar[int]  # texts embedded before a cache stores their vectors
-
-    @property
-    def name(self) -> str:
-        """Name for people, by which `load_model` finds it."""
-
-    @property
-    def tokenizer(self) -> TextTokenizer:
-        """The tokenizer by which documents are cut."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A SHA-256 that differs between models whose vectors differ."""
-
-    @property
-    def pooling(self) -> str:
-        """The model's own pooling: a key of `POOLINGS`, or "own" if it is more than one, or unknown."""
-
-    @property
-    def precision(self) -> str:
-        """A key of `PRECISIONS`."""
-
-    @property
-    def prompts(self) -> Prompts:
-        """The texts put before questions and documents."""
-
-    @property
-    def similarity_fn_name(self) -> str:
-        """The measure that the model was made for, a key of `SIMILARITIES`; searches use the cosine."""
-
-    @property
-    def reranker(self) -> Reranker | None:
-        """The cross-encoder that reorders what a search finds, if one is loaded."""
-
-    @property
-    def as_encoder(self) -> Encoder | None:
-        """The model as an encoder; None if it gives vectors of whole texts only."""
-
-    def with_prompts(self, use: str) -> "Model":
-        """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
-
-    def with_precision(self, precision: str) -> "Model":
-        """Return this model in a precision, by a key of `PRECISIONS`; one it cannot have raises."""
-
-    def width(self, pooling: str | None = None) -> int:
-        """Length of the vectors of a pooling."""
-
-    def token_limit(self, max_tokens: int | None) -> int:
-        """Return ``max_tokens``, or the model's own limit for None; one out of its range raises."""
-
-    def text_limit(self, max_tokens: int | None = None) -> int:
-        """Return how many tokens of a document are read behind its prompt, as far as the prompt is known."""
-
-    def check_poolings(self, pooling: str | Sequence[str] | None) -> list[str]:
-        """Return poolings as a list; raise `InputError` for one that the model cannot do."""
-
-    def encode_as(
-        self,
-        role: Role,
-        texts: Sequence[str],
-        pooling: list[str],
-        max_tokens: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> dict[str, Array]:
-        """Embed questions or documents: per pooling float32 ``(n_texts, width)``, rows of length 1."""
 
 
 class BlackBoxModel(ABC):
@@ -107,9 +31,13 @@ class BlackBoxModel(ABC):
     read fewer or more tokens of a chunk than its size.
     """
 
-    block_texts: ClassVar[int]
-    name: str
+    sets_limit: ClassVar[bool]  # whether another limit of tokens than the model's own can be set
+    block_texts: ClassVar[int]  # texts embedded before a cache stores their vectors
+    name: str  # for people, by which `load_model` finds it
+    tokenizer: TextTokenizer  # by which documents are cut
+    fingerprint: str  # a SHA-256 that differs between models whose vectors differ
     d_model: int
+    prompts: Prompts
 
     pooling: ClassVar[str] = MODEL_DEFAULT
     precision: ClassVar[str] = "float32"
@@ -118,8 +46,12 @@ class BlackBoxModel(ABC):
     similarity_fn_name: str = "cosine"
 
     @abstractmethod
+    def with_prompts(self, use: str) -> Self:
+        """Return this model with its prompts or none, by a key of `PROMPT_USES`."""
+
+    @abstractmethod
     def token_limit(self, max_tokens: int | None) -> int:
-        """As in `Model`."""
+        """Return ``max_tokens``, or the model's own limit for None; one out of its range raises."""
 
     @abstractmethod
     def embedder(
@@ -180,6 +112,11 @@ class BlackBoxModel(ABC):
                 if on_progress is not None:
                     on_progress(start + len(block), len(texts))
         return {MODEL_DEFAULT: np.concatenate(blocks)}
+
+
+# What only some of them can do is None where a model cannot do it: `as_encoder`, for all that reads token
+# vectors, layers or weights, and `reranker`.
+Model: TypeAlias = Encoder | BlackBoxModel
 
 
 def embedding_spec(model: Model, pooling: str | None = None, max_tokens: int | None = None) -> EmbeddingSpec:
