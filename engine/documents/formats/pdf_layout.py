@@ -39,6 +39,7 @@ MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
 TOUCHING = 0.05  # times the height of the letters
+LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -79,7 +80,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    parts = drawn_edges(lines_of(with_drop_caps(segments)))
+    parts = drawn_edges(lines_of(with_late_cells(with_drop_caps(segments))))
     text = ""
     for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
         following = block_text(block, heights)
@@ -118,6 +119,51 @@ def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
             whole = replace(first, text=large.text + first.text, breaks=())
             segments = [whole if each is first else each for each in segments if each is not large]
     return segments
+
+
+def with_late_cells(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return segments with the lines of a cell as one, in its row, where the file draws such cells last.
+
+    The first, the last or the middle of the lines is level with the row. Other cells begin below one another.
+    """
+    drawn = sorted(segments, key=lambda each: each.place)
+    start = next((n for n, (a, b) in enumerate(pairwise(drawn), 1) if b.bottom > a.top), 0)
+    early, late = drawn[:start], drawn[start:]
+    lefts = sorted(each.left for each in early)
+    late = [
+        each
+        for each in late
+        if bisect_right(lefts, each.left + EXACT) > bisect_left(lefts, each.left - EXACT)
+    ]
+    lowest = min((each.bottom for each in late), default=math.inf)
+    if not late or drawn[0].place < 0 or min(each.bottom for each in early) > lowest:
+        return segments
+    rows, height = lines_of(early), max(each.top - each.bottom for each in late)
+
+    def row_at(middle: float, cell: Segment) -> Line:
+        """Return the row at a height that has no other cell there."""
+        level = (row for row in rows if abs(row[0].middle - middle) < LEVEL * height)
+        return next(
+            (row for row in level if all(each.right < cell.left or each.left > cell.right for each in row)),
+            [],
+        )
+
+    runs: list[list[Segment]] = [[]]
+    for above, each in pairwise([late[0], *late]):
+        goes_on = abs(above.left - each.left) < EXACT and 0 <= above.middle - each.middle < TALL * height
+        runs[-1:] = [[*runs[-1], each]] if goes_on else [runs[-1], [each]]
+    cells: dict[int, list[Segment]] = {}
+    for run in runs if not is_prose(rows) else ():
+        levels = [row_at(each.middle, each) for each in run]
+        starts = [n + (not levels[0]) for n, row in enumerate(levels) if row]  # or ends
+        starts = sorted({0, *starts}) if len(starts) > 1 and (levels[0] or levels[-1]) else [0]
+        for first, last in pairwise([*starts, len(run)]):
+            cell = whole_of(run[first:last])
+            row = next(filter(None, levels[first:last]), None) or row_at(cell.middle, cell)
+            if last - first > 1 and row:
+                of_row = replace(cell, bottom=row[0].bottom, top=row[0].top, place=row[0].place)
+                cells |= {id(each): [of_row] * (each is run[first]) for each in run[first:last]}
+    return [*chain.from_iterable(cells.get(id(each), [each]) for each in segments)]
 
 
 def gap_between(before: str, text: str) -> str:

@@ -673,6 +673,20 @@ def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low
     assert text == "What to do | Days\nAsk twice, then wait an hour | 3\nClose the lid and turn the key | 4"
 
 
+@pytest.mark.parametrize("up", [0, 12, 24], ids=["top", "middle", "bottom"])
+def test_cells_of_several_lines_that_are_drawn_last_are_in_their_rows(up):
+    rows = placed(
+        [("Task", "What", "Cost"), ("Pump", "", "20"), ("Lamp", "Change it", "5")], (50, 120, 300), 700, 60
+    )
+    late = placed(
+        [("", "Clean the filter of it"), ("", "and write it into"), ("", "the book")], (50, 120), 640 + up, 12
+    )
+    assert read(shown(*rows, *late)).text.split("\n")[-2:] == [
+        "Pump | Clean the filter of it and write it into the book | 20",
+        "Lamp | Change it | 5",
+    ]
+
+
 def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
     rows = (
         ("1 May 26", "Lamp oil for us", "4"),
