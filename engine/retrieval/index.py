@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
-from typing import Protocol, overload
+from typing import overload
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .index_choice import EXACT_CHUNKS
 from .index_kinds import AnnIndex, exact_nearest, require_whole, rows_of
 from .rerank import LateVectors, TokenVectors
 from .sparse_index import SparseIndex
+from .stored.milvus_store import MilvusVectors
 from .vector_cache import VectorCache, cached_encode
 
 Place = tuple[str, int, int]  # of a passage: its document, start and end
@@ -75,23 +76,6 @@ class MappedTexts(Sequence[str]):
         return self.chunks[int(self.rows[row])].indexed
 
 
-class VectorStore(Protocol):
-    """Vectors that are kept elsewhere, and searched there exactly."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(n_chunks, d_model)``."""
-
-    def nearest(self, questions: Array, k: int) -> tuple[Array, Array]:
-        """Return inner products and rows of the ``k`` nearest: two arrays ``(n_questions, k)``."""
-
-    def fetch(self, rows: Sequence[int] | Array) -> Array:
-        """Return the vectors of some rows: float32 ``(n_rows, d_model)``."""
-
-    def fetch_all(self) -> Array:
-        """Return all vectors, checked to be those that were stored."""
-
-
 @dataclass(frozen=True)
 class Index:
     """Chunks and their vectors, ready to search.
@@ -101,7 +85,7 @@ class Index:
 
     chunks: Sequence[Chunk] = field(repr=False)
     # of the chunks: float32 ``(n_chunks, d_model)``, rows of length 1, or the store that has them
-    source: Array | VectorStore = field(repr=False)
+    source: Array | MilvusVectors = field(repr=False)
     spec: EmbeddingSpec
     # the word weights ``(vocab_size,)`` of the pooling ``"idf"``, None for other poolings
     idf: Array | None = field(default=None, repr=False)
@@ -144,7 +128,7 @@ class Index:
         return self.source.fetch_all()
 
     @property
-    def _store(self) -> VectorStore | None:
+    def _store(self) -> MilvusVectors | None:
         """The store to ask for vectors, None where they are here."""
         if isinstance(self.source, np.ndarray) or "_fetched" in vars(self):
             return None

@@ -43,7 +43,7 @@ _connecting = Lock()
 
 @dataclass(frozen=True)
 class MilvusVectors:
-    """Vectors of the chunks of an index, in a collection of Milvus: a `VectorStore`."""
+    """Vectors of the chunks of an index, in a collection of Milvus, where they are searched exactly."""
 
     uri: str  # address of a server, or path of a file of milvus-lite
     collection: str

@@ -2,24 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from ...errors import InputError
 from ...tokenizers.bpe import BPETokenizer
 from ...tokenizers.bpe_training import N_BYTES, bpe_tokenizer, learn_merges
 from ...tokenizers.characters import CharacterTokenizer
-from ...tokenizers.encoding import Encoding
 
 Kind = Literal["characters", "bpe"]
-
-
-class TextTokenizer(Protocol):
-    """The part of a tokenizer that training uses."""
-
-    @property
-    def vocab_size(self) -> int: ...  # noqa: D102
-    def encode(self, text: str, /) -> Encoding: ...  # noqa: D102
-    def decode(self, ids: Sequence[int]) -> str: ...  # noqa: D102
+Tokenizer: TypeAlias = CharacterTokenizer | BPETokenizer
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class Vocabulary:
         """Number of ids."""
         return N_BYTES + len(self.merges) if self.kind == "bpe" else len(self.tokens)
 
-    def tokenizer(self) -> TextTokenizer:
+    def tokenizer(self) -> Tokenizer:
         """Make its tokenizer."""
         if self.kind == "characters":
             return CharacterTokenizer(self.tokens, self.keep_unknown)
@@ -55,7 +46,7 @@ def learn_vocabulary(kind: Kind, text: str, size: int, keep_unknown: bool = Fals
     return Vocabulary(kind, merges=tuple(learn_merges(text, size)))
 
 
-def token_texts(tokenizer: TextTokenizer, ids: Sequence[int]) -> list[str]:
+def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """Text of each single token; an incomplete character is U+FFFD."""
     if isinstance(tokenizer, BPETokenizer):
         return [tokenizer.token_bytes(number).decode("utf-8", errors="replace") for number in ids]

@@ -26,7 +26,7 @@ from engine.training.language.text_stream import (
     split_tokens,
     write_tokens,
 )
-from engine.training.language.vocabulary import Kind, TextTokenizer, Vocabulary, learn_vocabulary, token_texts
+from engine.training.language.vocabulary import Kind, Tokenizer, Vocabulary, learn_vocabulary, token_texts
 from ui.data_folder import model_file, write_model
 from ui.jobs import Job, drop_job, start_job
 from ui.server_settings import read_upload
@@ -72,7 +72,7 @@ class TrainingSession:
     """A training with its data and its results."""
 
     checkpoint: Checkpoint
-    tokenizer: TextTokenizer
+    tokenizer: Tokenizer
     settings: TrainingSettings
     batches: Iterator[Batch]
     held_out: Batch
@@ -185,7 +185,7 @@ def store(checkpoint: Checkpoint, choice: Choice, documents: Sequence[Document])
     return session
 
 
-def corpus_ids(tokenizer: TextTokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
+def corpus_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
     """Return the ids of a text; line breaks that the vocabulary lacks become spaces or are left out."""
     if vocabulary.kind == "characters" and "\n" not in vocabulary.tokens:
         text = text.replace("\n", " ") if " " in vocabulary.tokens else text.replace("\n", "")
