@@ -317,14 +317,18 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         n_tail = next((n for n, left in enumerate(lefts) if left <= edge), len(after))
         tail, after = after[:n_tail], after[n_tail:]
         n_above = lines_above(part, rest) if gutter is not None else 0
-        start = len(rest) - n_above
-        near = [rest[max(start - 1, 0) : start], *after[:NEAR_ROWS]]
-        if tail or gutter is not None:
-            whole = [*rest[start:], *part, *chain(*tail)]
-            if row := row_of(whole, near):
-                rest[start:] = [row]
-                del parts[number + 1 : number + 1 + n_tail]
-                continue
+        found = []
+        for above in (n_above, 0) if tail or gutter is not None else ():
+            start = len(rest) - above
+            near = [rest[max(start - 1, 0) : start], *after[:NEAR_ROWS]]
+            for n in (n_tail, 0):
+                if row := row_of([*rest[start:], *part, *chain(*tail[:n])], near):
+                    found.append((row, start, n))
+        if found:  # without a line above or parts far below that would join cells
+            row, start, n = max(found, key=lambda each: len(each[0]))
+            rest[start:] = [row]
+            del parts[number + 1 : number + 1 + n]
+            continue
         if gutter is None or are_rows(part, gutter):
             rest += part
             continue

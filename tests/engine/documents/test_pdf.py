@@ -669,8 +669,9 @@ def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low
         for n, (first, second, cell) in enumerate(rows)
         for place in ((50, 690 - 34 * n, first), (50, 676 - 34 * n, second), (250, 690 - low - 34 * n, cell))
     ]
-    text = read(shown((50, 710, "What to do"), (250, 710, "Days"), *places)).text
-    assert text == "What to do | Days\nAsk twice, then wait an hour | 3\nClose the lid and turn the key | 4"
+    text = read(shown((50, 710, "What to do"), (250, 710, "Days"), *places, (200, 50, "12"))).text
+    rows = "What to do | Days\nAsk twice, then wait an hour | 3\nClose the lid and turn the key | 4"
+    assert text == f"{rows}\n\n12"
 
 
 @pytest.mark.parametrize("up", [0, 12, 24], ids=["top", "middle", "bottom"])
