@@ -26,6 +26,7 @@ from .running_lines import PAGE_NUMBER, without_number, without_running_lines
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 900.0  # pages that are pictures are recognised
 MAX_CHARACTERS = 100_000_000
+MAX_TAGS = 5_000_000  # children of elements: those of the first ones are many on every page
 MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
@@ -36,6 +37,7 @@ NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "1
 HAN, THAI = r"\u3001\u3005-\u3007\u300c-\u303f\u3041-\u30ff\u3400-\u9fff\uff08\uff09\uff0c", r"\u0e01-\u0eff"
 NO_ITEM = r"\n(?![・（\u2460-\u2473]|\d+[.)、．])"
 UNSPACED = re.compile(rf"[{HAN}]{NO_ITEM}[{HAN}\w]|\w{NO_ITEM}[{HAN}]|[{THAI}]\n[{THAI}]")
+IN_CELL = re.compile(rf"(?<=[{HAN}]){CELL_BREAK}(?=[{HAN}\w])|(?<=\w){CELL_BREAK}(?=[{HAN}])")
 SET_IN_FULL, LEAST_WIDTH = 0.75, 0.3  # of the widest line nearby, and of the page
 # First parts of compounds that are written with a hyphen, and words that follow one ("pre- and post-war").
 PREFIX = re.compile(
@@ -173,6 +175,7 @@ def finished(text: str, lacks_rows: bool = False) -> str:
 
 def without_breaks(text: str) -> str:
     """Return the text of a page with the lines of a paragraph joined in scripts that have no blanks."""
+    text = text if text.isascii() else IN_CELL.sub("", text)
     if text.isascii() or not UNSPACED.search(text):
         return text
     lines, joined = text.split("\n"), ""
@@ -222,7 +225,7 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
     deadline = time.process_time() + MAX_SECONDS
     recognition_end = time.monotonic() + RECOGNITION_SECONDS
     pages: list[Page] = []
-    n_characters = 0
+    n_characters = n_tags = 0
     try:
         file = pypdfium2.PdfDocument(content)
         file.init_forms()
@@ -239,7 +242,9 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
                     f"{name} takes over {MAX_SECONDS:.0f} s, after {len(pages)} pages: split it"
                 )
             page = file[number]
-            pages.append(read_page(page, file.formenv.raw if file.formenv else None))
+            form = file.formenv.raw if file.formenv else None
+            pages.append(read_page(page, form, may_have_tags=n_tags < MAX_TAGS))
+            n_tags += pages[-1].n_tags
             is_time = pages[-1].may_be_recognised and time.monotonic() < recognition_end
             if is_time and recognition.begin(number + 1, len(file)):
                 recognise(page, pages[-1])

@@ -13,7 +13,7 @@ from .from_right import around, is_mostly_from_right
 
 CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
-CELL_BREAK = "\x0b"  # between the lines of a cell, until words with a hyphen there are joined
+CELL_BREAK = "\x0b"  # between the lines of a cell, until words that two of them share are joined
 LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
 WIDER = 1.15  # times the width of letters, between cells
 WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
@@ -828,5 +828,5 @@ def joined(first: Segment | None, second: Segment | None) -> Segment | None:
     if first is None or second is None:
         return first or second
     box = around(boxes_of((first, second)))
-    between = CELL_BREAK if first.text.endswith("-") else " "
+    between = CELL_BREAK if second.top < first.middle or first.text.endswith("-") else " "
     return Segment(f"{first.text}{between}{second.text}", *box, place=first.place)

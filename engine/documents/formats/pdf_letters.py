@@ -117,7 +117,7 @@ def segments_of(
             if letters:
                 gap = max(edges[0] - right, left - edges[2])
                 is_power = is_raised(edges, before) and is_exponent(written, letters[-1], height, before)
-                is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)")
+                is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)?!")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_judged = blank == " " and is_level and not (was_raised or FROM_RIGHT.match(written))
                 is_close = blank and not is_judged and -height < gap < least_gap * height
@@ -396,13 +396,12 @@ def boxes_of(characters: Any, places: Sequence[int]) -> np.ndarray:
 
 
 @cache
-def by_address(name: str, *types: Any) -> Any:
+def by_address(name: str, *types: Any, returns: Any = ctypes.c_int) -> Any:
     """Return a function of PDFium that takes bare addresses and keeps Python's lock: twice as fast a call."""
     import pypdfium2.raw as pdfium
 
-    return ctypes.PYFUNCTYPE(ctypes.c_int, *types)(
-        ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
-    )
+    function = ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(returns, *types)(function)
 
 
 def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:

@@ -44,6 +44,7 @@ class Page:
     n_guessed: int = 0
     n_fields: int = 0
     n_drawn: int = 0
+    n_tags: int = 0
     recognition: str = ""  # "failed", "tried" or "done", of a picture of text
     annotations: Counter[str] = field(default_factory=Counter)
 
@@ -59,14 +60,15 @@ class Page:
         return self.is_scan or is_drawn or (self.n_unmapped > 0 and len(self.text) < FEW_CHARACTERS)
 
 
-def read_page(page: Any, form: Any) -> Page:
+def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     """Return a page: its text with values of forms and typed notes, and what could not be read."""
     found = Page("")
     groups: dict[int, list[Segment]] = defaultdict(list)  # by the direction of their lines, in quarter turns
     rules = look_at_objects(page, found)
     text = page.get_textpage()
-    find = tags_of(page, text)
-    segments = list(segments_of(text, rules, find and (lambda place: (find(place) or (0, None))[1])))
+    tags = tags_of(page, text) if may_have_tags else None
+    found.n_tags = tags.n_children if tags else 0
+    segments = list(segments_of(text, rules, tags.block_of if tags else None))
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
         if font:
@@ -77,7 +79,7 @@ def read_page(page: Any, form: Any) -> Page:
         if not font or font in guessed:
             groups[turns].append(segment)
     groups[0] += list(annotations_of(page, form, found, groups[0]))
-    tagged = tagged_text(groups[0], find, rules) if find else None
+    tagged = tagged_text(groups[0], tags, rules) if tags else None
     texts = [tagged or page_text(with_grids(groups[0], rules), rules.horizontal)]
     texts += [page_text(each, ()) for turns, each in groups.items() if turns]
     text.close()

@@ -10,18 +10,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import chain, islice, pairwise
+from functools import cache, partial
+from itertools import chain, islice, pairwise, repeat
 from typing import Any
 
 from .from_right import around
 from .pdf_grids import Rules, with_grids
 from .pdf_layout import CELL_GAP, Segment, boxes_of, cells_of, gap_between, lines_of, page_text, whole_of
-from .pdf_letters import Box, string_of
+from .pdf_letters import Box, by_address, string_of
 
-MAX_DEPTH, MAX_CONTENTS = 100, 50_000  # of the tree of a page
-MAX_BLOCKS = 2000  # of a page, which are compared
-MAX_SPAN, MAX_PLACES = 100, 50_000  # rows or columns of a cell, and cells of a table
+MAX_CONTENTS = 50_000  # of the tree of a page
+MAX_UNITS = 2000  # of a page, which are compared
+MAX_COLUMNS, MAX_PLACES = 100, 50_000  # of a table, or rows of a cell, and places of cells in a table
 LONGEST_CELL = 300  # characters: a longer one is of a page that a table lays out
 MOST_LOOSE = 0.2  # texts between the first and the last tagged one, for each of these
 OVERLAP = 0.5  # times the height of letters, of lines one below the other
@@ -56,19 +56,33 @@ class Block:
     cell: Cell | None
 
 
+@dataclass(frozen=True)
+class Tags:
+    """What tells the place of a character in the tree, and its block; and the size of the tree."""
+
+    find: Callable[[int], tuple[int, Block] | None]
+    n_children: int  # of the elements of the page, on whatever pages they are
+
+    def block_of(self, place: int) -> Block | None:
+        """Return the block of a character."""
+        found = self.find(place)
+        return found and found[1]
+
+
 Unit = dict[Cell | None, list[Segment]]  # a paragraph, or the cells of a table
-Finder = Callable[[int], tuple[int, Block] | None]
 
 
-def tags_of(page: Any, text: Any) -> Finder | None:
-    """Return what tells the place in the tree and the block of a character; None without a tree."""
+def tags_of(page: Any, text: Any) -> Tags | None:
+    """Return the tags of a page's characters; None without a structure tree."""
     import pypdfium2.raw as pdfium
 
     if not (tree := pdfium.FPDF_StructTree_GetForPage(page)):
         return None
     n_roots = pdfium.FPDF_StructTree_CountChildren(tree)
-    roots = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, n) for n in range(n_roots)]
-    contents = chain.from_iterable(contents_of(root, Block("", None), None, 0) for root in roots if root)
+    roots = (pdfium.FPDF_StructTree_GetChildAtIndex(tree, n) for n in range(n_roots))
+    addresses = filter(None, (ctypes.cast(root, ctypes.c_void_p).value for root in roots))
+    seen: dict[int, int] = {}
+    contents = chain.from_iterable(contents_of(each, Block("", None), None, seen) for each in addresses)
     found: dict[int, tuple[int, Block]] = {}
     parts: dict[Block, Block] = {}  # the last part of each element of others
     last: Block | None = None
@@ -85,13 +99,19 @@ def tags_of(page: Any, text: Any) -> Finder | None:
         thing = pdfium.FPDFText_GetTextObject(characters, place) if place >= 0 else None
         return found.get(pdfium.FPDFPageObj_GetMarkedContentID(thing)) if thing else None
 
-    return find if found else None
+    return Tags(find, sum(seen.values())) if found else None
 
 
-def contents_of(element: Any, block: Block, table: Table | None, depth: int) -> Iterator[tuple[int, Block]]:
-    """Yield the numbers of the content in an element, in its order, and the block of each."""
+def contents_of(
+    address: int, block: Block, table: Table | None, seen: dict[int, int]
+) -> Iterator[tuple[int, Block]]:
+    """Yield the numbers of the content in an element, in its order, and the block of each.
+
+    The elements that are looked at, and their numbers of children, are added to ``seen``.
+    """
     import pypdfium2.raw as pdfium
 
+    element = ctypes.cast(address, pdfium.FPDF_STRUCTELEMENT)
     kind = string_of(pdfium.FPDF_StructElement_GetType, element)
     if kind == "Table":
         if block.cell:
@@ -101,55 +121,60 @@ def contents_of(element: Any, block: Block, table: Table | None, depth: int) -> 
         table.n_rows += 1
     if PARAGRAPH.fullmatch(kind) or GROUP.fullmatch(kind):
         block = Block(block.kind if NOTE.fullmatch(block.kind) else kind, block.cell)
+    seen[address] = pdfium.FPDF_StructElement_CountChildren(element)
+    types = ctypes.c_void_p, ctypes.c_int
+    child_at = by_address("FPDF_StructElement_GetChildAtIndex", *types, returns=ctypes.c_void_p)
+    number_at = by_address("FPDF_StructElement_GetChildMarkedContentID", *types)
+    places = range(seen[address])
     column = 0
-    for n in range(pdfium.FPDF_StructElement_CountChildren(element)):
-        child = pdfium.FPDF_StructElement_GetChildAtIndex(element, n)
-        number = pdfium.FPDF_StructElement_GetChildMarkedContentID(element, n)
+    children, numbers = (map(each, repeat(address), places) for each in (child_at, number_at))
+    for child, number in zip(children, numbers, strict=True):
         inner = block
-        if kind == "TR" and table and (child or number < 0):  # a cell without content has no element
+        if kind == "TR" and table and column <= MAX_COLUMNS and (child or number < 0):  # a cell without content has no element
             cell = cell_of(child, table, column)
             inner, column = Block(block.kind, cell), cell.columns.stop
-        if child and depth < MAX_DEPTH:
-            yield from contents_of(child, inner, table, depth + 1)
+        if child and child not in seen:
+            yield from contents_of(child, inner, table, seen)
         elif number >= 0:
             yield number, block
 
 
-def cell_of(element: Any, table: Table, column: int) -> Cell:
+def cell_of(address: int | None, table: Table, column: int) -> Cell:
     """Return the next cell of the last row of a table, in the first columns that no cell above takes."""
     row = table.n_rows - 1
     while (row, column) in table.taken:
         column += 1
-    may_span = element and len(table.taken) < MAX_PLACES
-    n_rows, n_columns = (span_of(element, name) if may_span else 1 for name in (b"RowSpan", b"ColSpan"))
+    spans = map(partial(span_of, address), (b"RowSpan", b"ColSpan"))
+    n_rows, n_columns = spans if address and len(table.taken) < MAX_PLACES else (1, 1)
     cell = Cell(table, range(row, row + n_rows), range(column, column + n_columns))
     table.taken |= {(each, place) for each in cell.rows for place in cell.columns}
     return cell
 
 
-def span_of(element: Any, name: bytes) -> int:
+def span_of(address: int | None, name: bytes) -> int:
     """Return how many rows or columns a cell takes."""
     import pypdfium2.raw as pdfium
 
     span = ctypes.c_float(1)
+    element = ctypes.cast(address or 0, pdfium.FPDF_STRUCTELEMENT)
     for n in range(pdfium.FPDF_StructElement_GetAttributeCount(element)):
         attribute = pdfium.FPDF_StructElement_GetAttributeAtIndex(element, n)
         if value := pdfium.FPDF_StructElement_Attr_GetValue(attribute, name):
             pdfium.FPDF_StructElement_Attr_GetNumberValue(value, span)
-    return int(min(max(span.value, 1), MAX_SPAN))
+    return int(min(max(span.value, 1), MAX_COLUMNS))
 
 
-def tagged_text(segments: Sequence[Segment], find: Finder, rules: Rules) -> str | None:
+def tagged_text(segments: Sequence[Segment], tags: Tags, rules: Rules) -> str | None:
     """Return the text of a page in the order of its tags; None where these leave much of it out.
 
     What stands below something in its columns is read behind it; footnotes follow all other text.
     """
-    places = {id(each): found for each in segments if (found := find(each.place))}
+    places = {id(each): found for each in segments if (found := tags.find(each.place))}
     tagged = sorted((each for each in segments if id(each) in places), key=lambda each: places[id(each)][0])
     blocks: dict[Block, list[Segment]] = defaultdict(list)
     for each in tagged:
         blocks[places[id(each)][1]].append(each)
-    if not 0 < len(blocks) < MAX_BLOCKS:
+    if not tagged:
         return None
     _, bottom, _, top = around(boxes_of(tagged))
     loose = [each for each in segments if id(each) not in places]
@@ -167,6 +192,8 @@ def tagged_text(segments: Sequence[Segment], find: Finder, rules: Rules) -> str 
         if block.cell.table not in tables:
             units.append(tables.setdefault(block.cell.table, {}))
         tables[block.cell.table].setdefault(block.cell, []).extend(own)
+    if len(units) + len(notes) > MAX_UNITS:
+        return None
     runs = chain(*(runs_of(in_order(chain(*map(parts_of, some)))) for some in (units, notes)))
     head, foot = (
         [each for each in loose if each.middle > top],
@@ -195,12 +222,12 @@ def nearest(segment: Segment, blocks: Mapping[Block, Sequence[Segment]]) -> Bloc
 
 
 def parts_of(unit: Unit) -> Iterator[Unit]:
-    """Yield a table, or, of one that lays out a page, each of its cells."""
-    n_rows = len({cell.rows for cell in unit if cell})
-    n_columns = len({cell.columns for cell in unit if cell})
+    """Yield a paragraph, or a table, or, of a table that lays out a page, each of its cells."""
+    rows, columns = {cell.rows for cell in unit if cell}, {cell.columns for cell in unit if cell}
     are_long = any(sum(len(each.text) for each in cell) > LONGEST_CELL for cell in unit.values())
-    is_row = n_rows < 2 and any(len(lines_of(cell)) > 1 for cell in unit.values())
-    if None in unit or not (n_columns < 2 or are_long or is_row):
+    is_row = len(rows) < 2 and any(len(lines_of(cell)) > 1 for cell in unit.values())
+    is_wide = any(each.stop > MAX_COLUMNS for each in columns)
+    if None in unit or not (len(columns) < 2 or are_long or is_row or is_wide):
         yield unit
         return
     for cell in unit.values():
