@@ -227,6 +227,8 @@ def is_one_word(first: Segment, second: Segment) -> bool:
 def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     """Return lines whose segments are parted at blanks too where cells of lines nearby begin or end."""
     rows = [line for line in lines if len(line) > 1]
+    breaks = {id(cell): breaks_of(cell, line) for line in rows for cell in line}
+    starts_of = {id(cell): list(words_of(cell, breaks[id(cell)])) for line in rows for cell in line}
     parted = {}
     for number, line in enumerate(rows):
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
@@ -235,8 +237,8 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         words = [(b.left, a.right, a.left, b.right) for each in near for a, b in pairwise(each)]
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
-            words += words_of(cell)
-            wide = [each for each in breaks_of(cell) if each[3] or each[2] - each[1] > least]
+            words += starts_of[id(cell)]
+            wide = [each for each in breaks[id(cell)] if each[3] or each[2] - each[1] > least]
             if 2 * len(wide) > max(cell.text.count(" "), 4):
                 wide = [each for each in wide if each[3]]  # recognition writes wide blanks
             ends += [end for _, end, _, _ in wide]
@@ -246,8 +248,8 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         parts = []
         for whole in line:
             least = LEAST_BREAK * (whole.top - whole.bottom)
-            pairs = [*zip(breaks_of(whole), words_of(whole), strict=True)]
-            for (place, end, start, is_apart), word in reversed(pairs):
+            pairs = zip(breaks[id(whole)][::-1], starts_of[id(whole)][::-1], strict=True)
+            for (place, end, start, is_apart), word in pairs:
                 is_wide = is_apart or start - end > least
                 is_wide = is_wide and (is_near_some(start, starts) or is_near_some(end, ends))
                 is_number = THOUSANDS.match(whole.text, place - 1)  # one that narrow blanks part
@@ -261,17 +263,18 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     return [parted.get(id(line), line) for line in lines]
 
 
-def breaks_of(cell: Segment) -> Sequence[tuple[int, float, float, bool]]:
+def breaks_of(cell: Segment, line: Line) -> Sequence[tuple[int, float, float, bool]]:
     """Return where blanks may part cells: nowhere in the letters of a typewriter, which are all as wide."""
-    width = (cell.right - cell.left) / len(cell.text)
+    width, *others = ((each.right - each.left) / len(each.text) for each in (cell, *line))
     off = (abs(start - cell.left - (place + 1) * width) for place, _, start, _ in cell.breaks)
-    return () if len(cell.breaks) > 1 and max(off) < SAME_WIDTH * width else cell.breaks
+    are_alike = len(cell.breaks) > 1 or sum(abs(each - width) < SAME_WIDTH * width / 5 for each in others) > 1
+    return () if cell.breaks and are_alike and max(off) < SAME_WIDTH * width else cell.breaks
 
 
-def words_of(cell: Segment) -> Iterator[Word]:
+def words_of(cell: Segment, breaks: Sequence[tuple[int, float, float, bool]]) -> Iterator[Word]:
     """Yield where words begin, where the one before each ends and begins, and where the cell ends."""
     left = cell.left
-    for _, end, start, _ in breaks_of(cell):
+    for _, end, start, _ in breaks:
         yield start, end, left, cell.right
         left = start
 

@@ -697,6 +697,17 @@ def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
     assert read(shown(*placed(rows, (50, 104, 400), step=20))).text == "\n".join(map(" | ".join, rows))
 
 
+def test_a_head_of_two_words_of_a_typewriter_is_of_one_column():
+    head, rows = (
+        [(50, 700, "NO"), (110, 700, "UNIT COST"), (200, 700, "VALUE")],
+        [("1", "0.11", "9"), ("2", "0.23", "8")],
+    )
+    text = read(
+        shown(*head, *placed(rows, (50, 140, 200), 680), size=10), font=b"/Subtype/Type1/BaseFont/Courier"
+    ).text
+    assert text == "NO | UNIT COST | VALUE\n1 | 0.11 | 9\n2 | 0.23 | 8"
+
+
 def test_a_heading_with_a_number_is_no_row_of_the_table_below():
     rows = ("Fault", "Cause"), ("It slips", "Oil"), ("It sticks", "Rust")
     text = read(shown((50, 700, "3"), (80, 700, "Faults"), *placed(rows, (80, 200), top=660))).text
