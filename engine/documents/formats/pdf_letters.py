@@ -238,7 +238,7 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
     goes_on &= has_blank
     if block_of:
         blocks = [block_of(places[start]) for start in starts.tolist()]
-        goes_on &= [first is second for first, second in pairwise(blocks)]
+        goes_on &= np.array([first is second for first, second in pairwise(blocks)], bool)
     are_apart = np.zeros(len(gaps), bool)
     if np.count_nonzero((gaps > CELL * heights[1:]) & (off < heights[1:])) > 2:  # columns, perhaps
         goes_on &= ~begin_alike(low[:, 0])[1:]

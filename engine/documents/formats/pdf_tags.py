@@ -130,7 +130,8 @@ def contents_of(
     children, numbers = (map(each, repeat(address), places) for each in (child_at, number_at))
     for child, number in zip(children, numbers, strict=True):
         inner = block
-        if kind == "TR" and table and column <= MAX_COLUMNS and (child or number < 0):  # a cell without content has no element
+        is_cell = kind == "TR" and column <= MAX_COLUMNS and (child or number < 0)  # also one without content
+        if is_cell and table:
             cell = cell_of(child, table, column)
             inner, column = Block(block.kind, cell), cell.columns.stop
         if child and child not in seen:
