@@ -138,10 +138,6 @@ class Job(Generic[T]):
         self._first_share = min(self._first_share, self.share)
         self.words = words + self._time_left(self.share)
 
-    def _done_here(self) -> float:
-        """Return the share that is done of what was left when the work began."""
-        return (self.share - self._first_share) / max(1 - self._first_share, 1e-9)
-
     def write(self, text: str) -> None:
         """Append to the text and wake the threads in `wait`."""
         with self._changed:
@@ -180,7 +176,8 @@ class Job(Generic[T]):
             self.take_turn()
             begun = monotonic()
             self._result = work(self)
-            share = self._done_here() if self.stopped else 1.0
+            left = max(1 - self._first_share, 1e-9)  # when the work began
+            share = (self.share - self._first_share) / left if self.stopped else 1.0
             if self._cost is not None and share > ENOUGH:
                 kind, seconds = self._cost
                 learn(kind, seconds * share, monotonic() - begun)

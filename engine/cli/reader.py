@@ -132,7 +132,11 @@ def train_reader(
         return
     for name, each in found.items():
         print(f"{name}: {each.words}")
-    print(next_step(path, n_made, finished))
+    if finished:
+        reader = path.with_name(READER)
+        print(f"Trained: {reader} is the reader; train on from it with --from {reader} and another --output")
+    else:
+        print(f"Stopped at update {n_made:,}: run the same command again to go on from {path}")
 
 
 def begin(path: Path, start: Path | None, encoder: Encoder, settings: ReadingSettings) -> ReadingState:
@@ -229,11 +233,3 @@ def kinds_in_words(found: ReadingSet) -> str:
     share = float(np.mean(found.examples[:, 2] < 0))
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
     return f"{counted(len(found.examples), 'example')}, {share:.0%} without an answer ({kinds})"
-
-
-def next_step(path: Path, n_updates: int, finished: bool) -> str:
-    """Return the line at the end that says what to do next."""
-    if finished:
-        reader = path.with_name(READER)
-        return f"Trained: {reader} is the reader; train on from it with --from {reader} and another --output"
-    return f"Stopped at update {n_updates:,}: run the same command again to go on from {path}"

@@ -12,11 +12,11 @@ from ..documents.splitters import SPLITTERS
 from ..documents.token_spans import token_spans
 from ..kernels.primitives import prepare_compiled
 from ..models.embedding_head import MODEL_DEFAULT
-from ..models.reader import Reader
+from ..models.reader import Reader, shipped_reader
 from ..models.reranker import Reranker
 from ..models.second_models import SECOND_MODELS
 from ..retrieval.embedding_model import Model, embedding_spec
-from ..retrieval.retrievers import RETRIEVERS, SearchTexts, pair_model, second_model
+from ..retrieval.retrievers import RETRIEVERS, SearchTexts, second_model
 from ..retrieval.vector_cache import VectorCache, cached_encode
 from ..settings import Configuration
 from .sweep import (
@@ -95,8 +95,8 @@ def sweep_seconds(inputs: SweepInputs, cache: VectorCache | None = None, timed: 
             seconds += token_rates[key] * float(n_whole * n_tokens.sum() + n_tokens[~known].sum())
             reordered = {(one.pooling, one.retriever) for one in same_embedding}
             for retriever in {name for _, name in reordered if RETRIEVERS[name].pairs}:
-                reads = pair_model(retriever, embedder)
-                if reads is not None:
+                reads = shipped_reader(embedder.as_encoder) if retriever == "reader" else embedder.reranker
+                if reads is not None:  # else there is no cross-encoder
                     n_read = min(RETRIEVERS[retriever].pairs, round(len(chunks) / share))
                     n_poolings = sum(name == retriever for _, name in reordered)
                     texts = [chunk.indexed for chunk in chunks[:SAMPLE_PAIRS]]

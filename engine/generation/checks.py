@@ -5,7 +5,7 @@ without the passages, which needs one more reading of it.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -71,51 +71,35 @@ def check_sentences(
     sources = (*passages, question)
     language = language_of("\n".join(passages))
     known = {stem(word, language) for each in sources for word in WORD.findall(each)}
-    numbers = known_numbers(text, sources)
+    given = given_values(sources)
+    commas = {has_decimal_comma(text), has_decimal_comma(" ".join(sources))}
+    said = [each for comma in commas for each in written(text, comma)]
+    # the places of numbers, dates and times that the sources hold in some form
+    numbers = [(each.start, each.end) for each in said if each.said & given]
+
+    def unknown_words(start: int, end: int) -> Iterator[UnknownWord]:
+        for match in WORD.finditer(text, start, end):
+            word = match.group()
+            if any(first <= match.start() and match.end() <= last for first, last in numbers):
+                continue
+            is_first = not text[start : match.start()].strip(" \n\"'“‘(-*")
+            if not word[0].isdecimal() and stem(word, language) in known:
+                continue
+            if unicodedata.category(word[0]) in {"Nd", "No", "Nl"}:
+                kind = "number"
+            elif word[0].isupper() and not is_first:
+                kind = "name"
+            elif language == ENGLISH and is_rare(word.lower(), tokenizer):
+                kind = "rare word"
+            else:
+                continue
+            yield UnknownWord(match.start(), match.end(), kind)
+
     return tuple(
-        CheckedSentence(
-            start, end, tuple(unknown_words(text, start, end, known, numbers, language, tokenizer))
-        )
+        CheckedSentence(start, end, tuple(unknown_words(start, end)))
         for start, end in sentence_spans(text)
         if text[start:end].strip()
     )
-
-
-def unknown_words(
-    text: str,
-    start: int,
-    end: int,
-    known: set[str],
-    numbers: Sequence[tuple[int, int]],
-    language: str,
-    tokenizer: TextTokenizer,
-) -> list[UnknownWord]:
-    """Return the numbers, names and rare words of a sentence whose stems or ``numbers`` are not known."""
-    found = []
-    for match in WORD.finditer(text, start, end):
-        word = match.group()
-        if any(first <= match.start() and match.end() <= last for first, last in numbers):
-            continue
-        is_first = not text[start : match.start()].strip(" \n\"'“‘(-*")
-        if not word[0].isdecimal() and stem(word, language) in known:
-            continue
-        if unicodedata.category(word[0]) in {"Nd", "No", "Nl"}:
-            kind = "number"
-        elif word[0].isupper() and not is_first:
-            kind = "name"
-        elif language == ENGLISH and is_rare(word.lower(), tokenizer):
-            kind = "rare word"
-        else:
-            continue
-        found.append(UnknownWord(match.start(), match.end(), kind))
-    return found
-
-
-def known_numbers(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of the numbers, dates and times of a text that its sources hold in some form."""
-    given = given_values(sources)
-    commas = {has_decimal_comma(text), has_decimal_comma(" ".join(sources))}
-    return [(each.start, each.end) for comma in commas for each in written(text, comma) if each.said & given]
 
 
 @lru_cache(maxsize=65_536)

@@ -473,14 +473,11 @@ class Encoder(MadeByMethod, TokenReader):
         self, sequences: Sequence[Sequence[int]], strategies: Sequence[str] = ("mean",)
     ) -> list[TokenStates]:
         """Run a few tokenized texts as one pack, and keep the inputs of the strategies."""
-        strategies = [each for strategy in strategies for each in self.needed_poolings(strategy)]
+        own = self.head.poolings
+        strategies = [each for s in strategies for each in (own if s == MODEL_DEFAULT else [s])]
         return token_states(
             sequences, strategies, self.weights, self.config, no_trace, self.ops, family=self.family
         )
-
-    def needed_poolings(self, strategy: str) -> Sequence[str]:
-        """Return the keys of `POOLINGS` that a strategy consists of."""
-        return self.head.poolings if strategy == MODEL_DEFAULT else [strategy]
 
     def pool(self, states: TokenStates, strategy: str, mask: Array | None = None) -> Array:
         """Pool one text's tokens, or those in the mask ``(n_tokens,)``: ``(d_model,)``, or the head's width.

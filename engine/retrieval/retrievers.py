@@ -11,8 +11,7 @@ from ..errors import InputError, check_choice
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..models.multi_vector import MultiVectorEncoder
-from ..models.reader import Reader, shipped_reader
-from ..models.reranker import Reranker
+from ..models.reader import shipped_reader
 from ..models.second_models import SECOND_MODELS
 from ..models.sparse_encoder import SparseEncoder
 from ..weights.fetch import Progress
@@ -327,11 +326,6 @@ RETRIEVERS = {
         needs="multi_vector",
     ),
 }
-
-
-def pair_model(name: str, model: Model) -> Reranker | Reader | None:
-    """Return what reads pairs of question and chunk for one of `RETRIEVERS`; None without a cross-encoder."""
-    return shipped_reader(model.as_encoder) if name == "reader" else model.reranker
 
 
 def usable_retrievers(model: Model) -> list[str]:

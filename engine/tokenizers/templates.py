@@ -55,8 +55,10 @@ def cut_longest_first(texts: Sequence[Encoding], limit: int) -> list[Encoding]:
 
 def read_templates(content: Mapping[str, Any], path: Path) -> tuple[list[TemplatePart], list[TemplatePart]]:
     """Read the templates of one text and of two."""
-    processor = templating(content.get("post_processor"))
-    match processor:
+    processor = content.get("post_processor")
+    parts = parts_of_processor(processor)
+    others = [part for part in parts if not (isinstance(part, dict) and part.get("type") == "ByteLevel")]
+    match others[0] if len(others) == 1 else processor if others else parts[0]:
         case {"type": "TemplateProcessing", "single": parts, "pair": pair_parts, "special_tokens": special}:
             single = [template_part(part, special) for part in parts]
             pair = [template_part(part, special) for part in pair_parts]
@@ -84,13 +86,6 @@ def parts_of_processor(processor: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(processor, dict) and processor.get("type") == "Sequence":
         return [part for each in processor["processors"] for part in parts_of_processor(each)]
     return [processor]
-
-
-def templating(processor: Any) -> Any:
-    """Return the part of a post-processor that puts special tokens around a text."""
-    parts = parts_of_processor(processor)
-    others = [part for part in parts if not (isinstance(part, dict) and part.get("type") == "ByteLevel")]
-    return others[0] if len(others) == 1 else processor if others else parts[0]
 
 
 def trims_offsets(processor: Any) -> bool | None:

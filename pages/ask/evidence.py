@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from engine.documents.document import Document
-from engine.generation.answer import Answer, Judged
+from engine.generation.answer import Answer
 from engine.generation.checks import CheckedSentence
 from engine.generation.prompt import Source
 from engine.generation.reading import AnswerSpan
@@ -75,16 +75,6 @@ STATUSES = {
 }
 
 
-def show_status(report: Report, judged: Judged) -> None:
-    """Draw the status of an answer with its confidence, its meaning and the advice."""
-    status = STATUSES[judged.status]
-    words = f"{status.label} · {judged.confidence:.0%} sure"
-    st.badge(words, icon=status.icon, color=status.colour, help=CONFIDENCE_HELP)
-    report.parts.append(paragraph(Strong(words)))
-    if status.meaning:
-        report.caption(f"{status.meaning} {status.advice}".strip())
-
-
 def show_found(
     report: Report,
     answer: Answer,
@@ -96,7 +86,12 @@ def show_found(
     status, (words, quotes) = answer.judged.status, words_and_quotes(answer)
     if not answer.is_english and not is_language_said:
         report.caption(NOT_ENGLISH)
-    show_status(report, answer.judged)
+    about = STATUSES[status]
+    sure = f"{about.label} · {answer.judged.confidence:.0%} sure"
+    st.badge(sure, icon=about.icon, color=about.colour, help=CONFIDENCE_HELP)
+    report.parts.append(paragraph(Strong(sure)))
+    if about.meaning:
+        report.caption(f"{about.meaning} {about.advice}".strip())
     if status != "refused" and answer.spans and not answer.best_span:
         report.caption(NO_SHORT_ANSWER)
     if not words:

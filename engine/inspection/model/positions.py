@@ -46,8 +46,10 @@ def score_by_distance(
         raise InputError(
             f"{n_heads} heads cannot share {d_model} dimensions in pairs: give a multiple of {2 * n_heads}"
         )
+    # learned positions before training: normal noise of variance 1
+    untrained = np.random.default_rng(0).standard_normal((2 * n_distances, d_model), np.float32)
     return (
-        learned_scores(untrained_table(2 * n_distances, d_model, seed=0), n_distances),
+        learned_scores(untrained, n_distances),
         sinusoidal_scores(d_model, n_distances),
         rope_scores(rope_frequencies(d_model // n_heads, ROPE_THETA), n_distances, d_model // n_heads),
         alibi_scores(n_heads, n_distances),
@@ -81,11 +83,6 @@ def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceS
     change = np.concatenate([scores.change, local.change])
     change[1, max(filter(None, config.windows), default=0) :] = np.nan
     return same_at_all_positions("RoPE", ("layers that see all tokens", "layers with a window"), change)
-
-
-def untrained_table(n_positions: int, d_model: int, seed: int) -> Array:
-    """Learned positions before training, normal noise of variance 1: ``(n_positions, d_model)``."""
-    return np.random.default_rng(seed).standard_normal((n_positions, d_model), np.float32)
 
 
 def learned_scores(table: Array, n_distances: int) -> DistanceScores:

@@ -74,25 +74,15 @@ def means_the_same(word: str, other: str) -> bool:
 def in_other_words(
     batch: ReadingBatch, near: Mapping[int, list[int]], tokenizer: TextTokenizer, rng: np.random.Generator
 ) -> ReadingBatch:
-    """Replace words in half of the questions."""
-    sequences = [
-        reworded(ids, types.index(1), near, tokenizer, rng) if rng.random() < SHARE else ids
-        for ids, types in zip(batch.sequences, batch.types, strict=True)
-    ]
+    """Replace words in half of the questions, whose tokens stand before those of their passages."""
+    sequences = [list(ids) for ids in batch.sequences]
+    for ids, types, result in zip(batch.sequences, batch.types, sequences, strict=True):
+        if rng.random() >= SHARE:
+            continue
+        n_head = types.index(1)
+        passage = set(ids[n_head:])
+        for i in range(1, n_head - 1):
+            others, is_whole = near.get(ids[i]), not tokenizer.token(ids[i + 1]).startswith("##")
+            if others and is_whole and rng.random() < (IN_PASSAGE if ids[i] in passage else ELSEWHERE):
+                result[i] = others[int(rng.integers(len(others)))]
     return replace(batch, sequences=sequences)
-
-
-def reworded(
-    ids: list[int],
-    n_head: int,
-    near: Mapping[int, list[int]],
-    tokenizer: TextTokenizer,
-    rng: np.random.Generator,
-) -> list[int]:
-    """Replace words of a question, whose tokens are the first ``n_head`` of its sequence with the passage."""
-    passage, result = set(ids[n_head:]), list(ids)
-    for i in range(1, n_head - 1):
-        others, is_whole = near.get(ids[i]), not tokenizer.token(ids[i + 1]).startswith("##")
-        if others and is_whole and rng.random() < (IN_PASSAGE if ids[i] in passage else ELSEWHERE):
-            result[i] = others[int(rng.integers(len(others)))]
-    return result

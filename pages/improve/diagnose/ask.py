@@ -181,10 +181,11 @@ def ask_searched(question: str, documents: list[Document]) -> Asked | None:
         return None
     if len(found) > MAX_HITS_SHOWN:
         st.caption(f"The first {MAX_HITS_SHOWN} of {len(found):,} sentences. Add words to narrow them down.")
+    hits = [f"{each.name} · {beginning(each.text[start:end], 140)}" for each, start, end in found]
     number = st.selectbox(
         "The passage",
         range(min(len(found), MAX_HITS_SHOWN)),
-        format_func=lambda number: hit_words(*found[number]),
+        format_func=lambda number: hits[number],
         key="diagnose-sentence",
         help="Sentences with all the words, in the order of the documents.",
     )
@@ -194,11 +195,6 @@ def ask_searched(question: str, documents: list[Document]) -> Asked | None:
         return None
     set_passage(document.name, start, end)
     return Asked(question, document.text[start:end], Location(document.name, start, end))
-
-
-def hit_words(document: Document, start: int, end: int) -> str:
-    """``"prices.csv · The lock is open …"``."""
-    return f"{document.name} · {beginning(document.text[start:end], 140)}"
 
 
 @dataclass(frozen=True)

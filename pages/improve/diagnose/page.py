@@ -5,7 +5,6 @@ from streamlit.column_config import NumberColumn, TextColumn
 
 from engine.evaluation.questions import Question
 from engine.inspection.diagnosis.chain import Chain, Ranking
-from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.retrieval.embedding_model import needs_encoder_message
 from engine.retrieval.language_fit import language_note
 from pages.improve.diagnose.ask import Asked, ask
@@ -38,7 +37,9 @@ def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
     show_cause(report, found)
     show_cure(report, found, asked, search, questions)
     show_chain(report, found.chain)
-    show_evidence(report, found, found.chain, search)
+    if found.place is not None and found.chain.ranking is not None:
+        show_passage(report, found.place, found.chain, search)
+        show_rank(report, found.before.question, search, found.chain)
     report.parts += [
         element("h2", "Settings"),
         facts(
@@ -51,14 +52,6 @@ def show(asked: Asked, search: Search, questions: tuple[Question, ...]) -> None:
         ),
     ]
     report.button("diagnosis", asked.question)
-
-
-def show_evidence(report: Report, found: Diagnosis, chain: Chain, search: Search) -> None:
-    """Draw the passage with its chunks, and what ranks above it."""
-    if found.place is None or chain.ranking is None:
-        return
-    show_passage(report, found.place, chain, search)
-    show_rank(report, found.before.question, search, chain)
 
 
 def show_rank(report: Report, question: str, search: Search, chain: Chain) -> None:

@@ -54,16 +54,11 @@ def show_answer_results(rows: Sequence[AnswerRow], settings: AnswerSettings, key
             metric, value = ANSWER_METRICS[name], found[name]
             with st.container(width=CARD_WIDTH, gap="xxsmall"):
                 words = f"{metric.help} Counted: {COUNTED[metric.of]}."
-                st.metric(label_of(name), percent(value.estimate), help=words)
+                label = metric.label[0].upper() + metric.label[1:]
+                st.metric(label, percent(value.estimate), help=words)
                 st.caption(f"95 %: {100 * value.low:.0f} to {percent(value.high)}")
     show_charts(rows, settings.answer_threshold)
     show_answer_rows(rows, settings.write, key)
-
-
-def label_of(name: str) -> str:
-    """Return the label of one of `ANSWER_METRICS`, as a heading."""
-    label = ANSWER_METRICS[name].label
-    return label[0].upper() + label[1:]
 
 
 def percent(share: float) -> str:

@@ -86,11 +86,6 @@ def word(found: Comparison, metric: str) -> str:
     return "better" if MEASURES[metric].sign * found.difference > 0 else "worse"
 
 
-def shown_metrics(rows: Sequence[SweepRow]) -> list[str]:
-    """Return the names of the metrics that every row has: old runs may lack new ones."""
-    return [name for name in MEASURES if all(name in row.metrics for row in rows)]
-
-
 def is_across_k(first: Configuration, second: Configuration, metric: str) -> bool:
     """Whether a metric depends on k, and two configurations differ in it: they are not comparable."""
     return MEASURES[metric].at_k and first.k != second.k

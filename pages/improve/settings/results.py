@@ -31,7 +31,6 @@ from pages.improve.settings.conclusion import (
     is_across_k,
     is_enough,
     show_conclusion,
-    shown_metrics,
     shown_place,
     summary,
     table_row,
@@ -128,8 +127,9 @@ def show_experiment(experiment: Experiment, is_growing: bool, current: Configura
 
 
 def metric_choice(rows: Sequence[SweepRow], key: str, default: str, of_answers: bool = True) -> str:
-    """Draw the choice of one of the metrics that rows have."""
-    names = [name for name in shown_metrics(rows) if of_answers or name != RIGHT]
+    """Draw the choice of one of the metrics that every row has: old runs may lack new ones."""
+    names = [name for name in MEASURES if all(name in row.metrics for row in rows)]
+    names = [name for name in names if of_answers or name != RIGHT]
     return choice(
         "Metric",
         names,
