@@ -88,29 +88,6 @@ def embed(
     return trace("output", ops.layer_norm(total, *weights.embedding_norm, eps))
 
 
-def self_attention(
-    hidden: Array,
-    layer: EncoderLayer,
-    n_heads: int,
-    spans: Sequence[slice],
-    ops: Primitives,
-    trace: Tracer,
-    masks: Sequence[Array | None] | None = None,
-) -> Array:
-    """Multi-head self-attention within each text of the pack: ``(n_tokens, d_model)`` to the same.
-
-    ``masks`` are added to the scores of each text, ``(n_heads, n_tokens, n_tokens)`` or broadcast to it.
-    """
-    query = trace("query", split_heads(ops.linear(hidden, *layer.query), n_heads))
-    key = trace("key", split_heads(ops.linear(hidden, *layer.key), n_heads))  # (n_heads, n_tokens, d_head)
-    value = trace("value", split_heads(ops.linear(hidden, *layer.value), n_heads))
-    contexts = [
-        ops.attention(query[:, s], key[:, s], value[:, s], mask, trace)
-        for s, mask in zip(spans, masks or [None] * len(spans), strict=True)
-    ]
-    return attention_output(contexts, layer.attention_output, ops, trace)
-
-
 def encoder_layer(
     hidden: Array,
     layer: EncoderLayer,
@@ -120,10 +97,21 @@ def encoder_layer(
     trace: Tracer,
     masks: Sequence[Array | None] | None = None,
 ) -> Array:
-    """Attention and feed-forward, each with a residual, and a layer norm after it (or in front)."""
+    """Attention and feed-forward, each with a residual, and a layer norm after it (or in front).
+
+    Each text of the pack attends to itself; ``masks`` are added to the scores of each, ``(n_heads, n_tokens,
+    n_tokens)`` or broadcast to it.
+    """
 
     def attend(x: Array, trace: Tracer) -> Array:
-        return self_attention(x, layer, config.n_heads, spans, ops, trace, masks)
+        query = trace("query", split_heads(ops.linear(x, *layer.query), config.n_heads))
+        key = trace("key", split_heads(ops.linear(x, *layer.key), config.n_heads))
+        value = trace("value", split_heads(ops.linear(x, *layer.value), config.n_heads))
+        contexts = [  # of (n_heads, n_tokens, d_head)
+            ops.attention(query[:, s], key[:, s], value[:, s], mask, trace)
+            for s, mask in zip(spans, masks or [None] * len(spans), strict=True)
+        ]
+        return attention_output(contexts, layer.attention_output, ops, trace)
 
     def transform(x: Array, trace: Tracer) -> Array:
         return feed_forward(x, layer, config.activation, ops, trace)
@@ -144,7 +132,7 @@ def encoder_forward(
     """Token vectors of each sequence of ids: a list of ``(n_tokens, d_model)``.
 
     ``type_ids`` are the segments of each sequence's tokens, all 0 for None; ``positions`` the rows of the
-    position table, counted from 0 for None; ``masks`` are as in `self_attention`. Compiled ``ops`` overwrite
+    position table, counted from 0 for None; ``masks`` are as in `encoder_layer`. Compiled ``ops`` overwrite
     traced arrays: trace with NumPy's.
     """
     ids, places, spans = packed(sequences)

@@ -89,48 +89,35 @@ def layers_backward(
     spans: Sequence[slice],
     ops: TrainingPrimitives = NUMPY_TRAINING,
 ) -> tuple[Array, Parameters]:
-    """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`."""
-    grads: Parameters = {}
-    first = config.n_layers - len(layers)
-    for number in reversed(range(len(layers))):
-        d_hidden, of_layer = layer_backward(d_hidden, kept[number], layers[number], config, spans, ops)
-        grads |= {f"layers.{first + number}.{name}": grad for name, grad in of_layer.items()}
-    return d_hidden, grads
-
-
-def layer_backward(
-    d_output: Array,
-    kept: KeptLayer,
-    layer: EncoderLayer,
-    config: EncoderConfig,
-    spans: Sequence[slice],
-    ops: TrainingPrimitives = NUMPY_TRAINING,
-) -> tuple[Array, Parameters]:
-    """Gradients of `encoder_layer` with norms after each part: ``(n_tokens, d_model)`` to the same.
+    """Gradients of `layers_forward` by its input and by the parameters, named as in `layer_parameters`.
 
     Of ``out = norm(a + ffn(a))``, ``a = norm(x + attention(x))``: each residual adds its gradient to its
     sublayer's.
     """
     grads: Parameters = {}
-    attended = kept["attention.norm"]
-    d_sum, *d_norm = ops.layer_norm_backward(
-        d_output, attended + kept["ffn.output"], layer.output_norm.weight, config.norm_eps
-    )
-    put(grads, "norm", d_norm)
-    d_output = kept.dropout_backward(d_sum, "ffn.output")
-    activated, weight = kept["ffn.activation"], np.asarray(layer.ffn_output.weight)
-    d_activated, *d_linear = linear_backward(d_output, activated, weight)
-    put(grads, "ffn.output", d_linear)
-    d_inner = ops.activations[config.activation].backward(d_activated, kept["ffn.hidden"])  # (n_tokens, d_ff)
-    d_x, *d_linear = linear_backward(d_inner, attended, np.asarray(layer.ffn_hidden.weight))
-    put(grads, "ffn.hidden", d_linear)
-    d_attended = d_sum + d_x
-    d_sum, *d_norm = ops.layer_norm_backward(
-        d_attended, kept.hidden + kept["attention.output"], layer.attention_norm.weight, config.norm_eps
-    )
-    put(grads, "attention.norm", d_norm)
-    d_output = kept.dropout_backward(d_sum, "attention.output")
-    return d_sum + self_attention_backward(d_output, kept, layer, config.n_heads, spans, ops, grads), grads
+    first = config.n_layers - len(layers)
+    for number, own, layer in reversed([*zip(range(first, config.n_layers), kept, layers, strict=True)]):
+        of_layer: Parameters = {}
+        attended, eps = own["attention.norm"], config.norm_eps
+        d_sum, *d_norm = ops.layer_norm_backward(
+            d_hidden, attended + own["ffn.output"], layer.output_norm.weight, eps
+        )
+        put(of_layer, "norm", d_norm)
+        d_output = own.dropout_backward(d_sum, "ffn.output")
+        activated, weight = own["ffn.activation"], np.asarray(layer.ffn_output.weight)
+        d_activated, *d_linear = linear_backward(d_output, activated, weight)
+        put(of_layer, "ffn.output", d_linear)
+        d_inner = ops.activations[config.activation].backward(d_activated, own["ffn.hidden"])
+        d_x, *d_linear = linear_backward(d_inner, attended, np.asarray(layer.ffn_hidden.weight))
+        put(of_layer, "ffn.hidden", d_linear)
+        d_sum, *d_norm = ops.layer_norm_backward(
+            d_sum + d_x, own.hidden + own["attention.output"], layer.attention_norm.weight, eps
+        )
+        put(of_layer, "attention.norm", d_norm)
+        d_output = own.dropout_backward(d_sum, "attention.output")
+        d_hidden = d_sum + self_attention_backward(d_output, own, layer, config.n_heads, spans, ops, of_layer)
+        grads |= {f"layers.{number}.{name}": grad for name, grad in of_layer.items()}
+    return d_hidden, grads
 
 
 def self_attention_backward(
@@ -142,7 +129,7 @@ def self_attention_backward(
     ops: TrainingPrimitives,
     grads: Parameters,
 ) -> Array:
-    """Gradient of `bert.self_attention` by its input, text by text between the linear maps."""
+    """Gradient of the attention of `encoder_layer` by its input, text by text between the linear maps."""
     merged = np.concatenate([merge_heads(context) for context in kept.arrays["attention.context"]])
     d_merged, *d_output = linear_backward(d_y, merged, np.asarray(layer.attention_output.weight))
     put(grads, "attention.output", d_output)
