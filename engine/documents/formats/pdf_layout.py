@@ -127,16 +127,20 @@ def with_late_cells(segments: Sequence[Segment]) -> Sequence[Segment]:
     The first, the last or the middle of the lines is level with the row. Other cells begin below one another.
     """
     drawn = sorted(segments, key=lambda each: each.place)
-    start = next((n for n, (a, b) in enumerate(pairwise(drawn), 1) if b.bottom > a.top), 0)
-    early, late = drawn[:start], drawn[start:]
-    lefts = sorted(each.left for each in early)
+    up = (b.middle - a.middle > LEVEL * (b.top - b.bottom) for a, b in pairwise(drawn))
+    start = next((n for n, is_up in enumerate(up, 1) if is_up), 0)
+    early = drawn[:start]
+    lefts, lowest = (
+        sorted(each.left for each in early),
+        min((each.bottom for each in early), default=math.inf),
+    )
+    late = [each for each in drawn[start:] if each.top > lowest and "\n" not in each.text]
     late = [
         each
         for each in late
-        if bisect_right(lefts, each.left + EXACT) > bisect_left(lefts, each.left - EXACT)
+        if bisect_left(lefts, each.left - EXACT) < bisect_right(lefts, each.left + EXACT)
     ]
-    lowest = min((each.bottom for each in late), default=math.inf)
-    if not late or drawn[0].place < 0 or min(each.bottom for each in early) > lowest:
+    if not late or drawn[0].place < 0:
         return segments
     rows, height = lines_of(early), max(each.top - each.bottom for each in late)
 
@@ -150,19 +154,24 @@ def with_late_cells(segments: Sequence[Segment]) -> Sequence[Segment]:
 
     runs: list[list[Segment]] = [[]]
     for above, each in pairwise([late[0], *late]):
-        goes_on = abs(above.left - each.left) < EXACT and 0 <= above.middle - each.middle < TALL * height
-        runs[-1:] = [[*runs[-1], each]] if goes_on else [runs[-1], [each]]
-    cells: dict[int, list[Segment]] = {}
-    for run in runs if not is_prose(rows) else ():
+        if abs(above.left - each.left) > EXACT or not 0 <= above.middle - each.middle < TALL * height:
+            runs.append([])
+        runs[-1].append(each)
+    found: list[tuple[list[Segment], Line]] = []
+    for run in runs if max(map(len, rows)) > 1 and not is_prose(rows) else ():
         levels = [row_at(each.middle, each) for each in run]
         starts = [n + (not levels[0]) for n, row in enumerate(levels) if row]  # or ends
-        starts = sorted({0, *starts}) if len(starts) > 1 and (levels[0] or levels[-1]) else [0]
+        starts = sorted({0, *starts} - {len(run)}) if len(starts) > 1 and (levels[0] or levels[-1]) else [0]
         for first, last in pairwise([*starts, len(run)]):
-            cell = whole_of(run[first:last])
-            row = next(filter(None, levels[first:last]), None) or row_at(cell.middle, cell)
-            if last - first > 1 and row:
-                of_row = replace(cell, bottom=row[0].bottom, top=row[0].top, place=row[0].place)
-                cells |= {id(each): [of_row] * (each is run[first]) for each in run[first:last]}
+            middle = (run[first].middle + run[last - 1].middle) / 2
+            row = next(filter(None, levels[first:last]), None) or row_at(middle, run[first])
+            found += [(run[first:last], row)] * (last - first > 1 and row != [])
+    if not found or found[0][1] is rows[-1]:  # the file draws row by row
+        return segments
+    cells: dict[int, list[Segment]] = {}
+    for lines, (level, *_) in found:
+        whole = replace(whole_of(lines), bottom=level.bottom, top=level.top, place=level.place)
+        cells |= {id(each): [whole] * (each is lines[0]) for each in lines}
     return [*chain.from_iterable(cells.get(id(each), [each]) for each in segments)]
 
 
