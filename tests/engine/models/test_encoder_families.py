@@ -45,80 +45,32 @@ LENGTH = 40  # tokens at most
 
 # How a random model of a family is made.
 Family = namedtuple("Family", "sizes tokenizer special")
+
+
+def like_bert(tokenizer, special, **sizes):
+    """A family whose sizes have the names of BERT's."""
+    return Family({**SIZES, "max_position_embeddings": LENGTH, **sizes}, tokenizer, special)
+
+
+ONE, TWO, QWEN = {"num_key_value_heads": 1}, {"num_attention_heads": 2}, {"pad_token": "<|endoftext|>"}
+WINDOWS = {"sliding_window": 8, "sliding_window_pattern": 3, "num_hidden_layers": 3, "head_dim": 6}
+SHIFTED = {"max_position_embeddings": LENGTH + 2}  # the first two are left out
+DISTIL = {"dim": 24, "n_layers": 3, "n_heads": 3, "hidden_dim": 40, "max_position_embeddings": LENGTH}
+MODERN = {"num_hidden_layers": 4, "local_attention": 8, "pad_token_id": 0}
+GEMMA = {"query_pre_attn_scalar": 9, "use_bidirectional_attention": True}
 FAMILY_CASES = {
-    "distilbert": Family(
-        {"dim": 24, "n_layers": 3, "n_heads": 3, "hidden_dim": 40, "max_position_embeddings": LENGTH},
-        wordpiece,
-        BERT,
-    ),
-    "mpnet": Family(
-        {**SIZES, "max_position_embeddings": LENGTH + 2, "num_attention_heads": 2},
-        roberta_like_wordpiece,
-        {**ROBERTA, "unk_token": "[UNK]"},
-    ),
-    "roberta": Family(
-        {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "pad_token_id": 1},
-        roberta_tokenizer,
-        ROBERTA,
-    ),
-    "xlm-roberta": Family(
-        {**SIZES, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1, "hidden_act": "gelu_new"},
-        unigram_tokenizer,
-        ROBERTA,
-    ),
-    "modernbert": Family(
-        {
-            **SIZES,
-            "max_position_embeddings": LENGTH,
-            "num_hidden_layers": 4,
-            "local_attention": 8,
-            "pad_token_id": 0,
-            "num_attention_heads": 2,
-        },
-        modern_bert_tokenizer,
-        BERT,
-    ),
-    "qwen3": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "head_dim": 6},
-        qwen3_tokenizer,
-        {"pad_token": "<|endoftext|>"},
-    ),
-    "mistral": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "sliding_window": 7},
-        lambda: sentencepiece("always"),
-        LLAMA,
-    ),
-    "qwen2": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 3, "is_causal": False},
-        qwen3_tokenizer,
-        {"pad_token": "<|endoftext|>"},
-    ),
-    "llama": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_key_value_heads": 1, "attention_bias": True},
-        lambda: sentencepiece("prepend"),
-        LLAMA,
-    ),
-    "gemma3_text": Family(
-        {
-            **SIZES,
-            "max_position_embeddings": LENGTH,
-            "num_key_value_heads": 1,
-            "num_hidden_layers": 3,
-            "head_dim": 6,
-            "query_pre_attn_scalar": 9,
-            "sliding_window": 8,
-            "sliding_window_pattern": 3,
-            "use_bidirectional_attention": True,
-        },
-        lambda: sentencepiece("gemma"),
-        LLAMA,
-    ),
-    "gte": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2}, unigram_tokenizer, ROBERTA
-    ),
-    "nomic_bert": Family(
-        {**SIZES, "max_position_embeddings": LENGTH, "num_attention_heads": 2}, wordpiece, BERT
-    ),
+    "distilbert": Family(DISTIL, wordpiece, BERT),
+    "mpnet": like_bert(roberta_like_wordpiece, {**ROBERTA, "unk_token": "[UNK]"}, **SHIFTED, **TWO),
+    "roberta": like_bert(roberta_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, pad_token_id=1),
+    "xlm-roberta": like_bert(unigram_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, hidden_act="gelu_new"),
+    "modernbert": like_bert(modern_bert_tokenizer, BERT, **MODERN, **TWO),
+    "qwen3": like_bert(qwen3_tokenizer, QWEN, **ONE, head_dim=6),
+    "mistral": like_bert(lambda: sentencepiece("always"), LLAMA, **ONE, sliding_window=7),
+    "qwen2": like_bert(qwen3_tokenizer, QWEN, num_key_value_heads=3, is_causal=False),
+    "llama": like_bert(lambda: sentencepiece("prepend"), LLAMA, **ONE, attention_bias=True),
+    "gemma3_text": like_bert(lambda: sentencepiece("gemma"), LLAMA, **ONE, **WINDOWS, **GEMMA),
+    "gte": like_bert(unigram_tokenizer, ROBERTA, **TWO),
+    "nomic_bert": like_bert(wordpiece, BERT, **TWO),
 }
 
 
