@@ -170,10 +170,6 @@ class Code:
             addresses.append(self.builder.add(addresses[-1], stride))
         return addresses
 
-    def initial_sums(self, start: Any, n_rows: int) -> list[Any]:
-        """Load the `WIDE` initial values of the sums, the same for each row."""
-        return [self.load(start, 4 * vector * LANES, VECTOR) for vector in range(N_VECTORS)] * n_rows
-
     def write_rows(self, totals: list[Any], y: Any, stride: Any) -> None:
         """Store `WIDE` numbers for each row."""
         for row, place in enumerate(self.row_addresses(y, stride, len(totals) // N_VECTORS)):

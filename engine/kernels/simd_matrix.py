@@ -43,7 +43,8 @@ def generate_product(layout: PanelLayout, x_bytes: int, n_rows: int, body: Body)
             code.prefetch(later, layout.mean_bytes, cache)
             return body(code, block, unit, x_here, sums)
 
-        code.write_rows(loop(builder, n_units, code.initial_sums(start, n_rows), iteration), y, y_stride)
+        first_sums = [code.load(start, 4 * vector * LANES, VECTOR) for vector in range(N_VECTORS)] * n_rows
+        code.write_rows(loop(builder, n_units, first_sums, iteration), y, y_stride)
         return context.get_dummy_value()
 
     return generate

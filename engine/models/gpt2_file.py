@@ -10,6 +10,7 @@ from ..weights.gguf_file import GGUF
 from ..weights.stored import StoredTensor
 from ..weights.tensors import MAX_EPS, config_activation, config_float, config_size, read_json
 from .gpt2 import GPT2Config, GPT2Layer, GPT2Weights
+from .llama_file import GGUF_SIZES
 from .stored_reader import StoredReader
 
 # The name of each part in GGUF files, and in folders.
@@ -26,21 +27,14 @@ NAMES = {
     "ffn_output": ("blk.{}.ffn_down", "h.{}.mlp.c_proj"),
 }
 GGUF_NAMES, FOLDER_NAMES = ({part: own[kind] for part, own in NAMES.items()} for kind in (0, 1))
-GGUF_SIZES = (
-    "block_count",
-    "context_length",
-    "embedding_length",
-    "feed_forward_length",
-    "attention.head_count",
-    "attention.layer_norm_epsilon",
-)
+EPSILON = "attention.layer_norm_epsilon"
 # Settings of config.json that change attention in ways that are not implemented.
 UNREAD = {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "add_cross_attention": True}
 
 
 def read_gguf_config(file: GGUF) -> GPT2Config:
     """Read the sizes from a GGUF file's metadata."""
-    raw = {key: file[f"gpt2.{key}"] for key in GGUF_SIZES}
+    raw = {key: file[f"gpt2.{key}"] for key in (*GGUF_SIZES, EPSILON)}
     return checked(
         GPT2Config(
             vocab_size=len(file.texts("tokenizer.ggml.tokens")),
@@ -49,7 +43,7 @@ def read_gguf_config(file: GGUF) -> GPT2Config:
             n_heads=config_size(raw, "attention.head_count"),
             d_ff=config_size(raw, "feed_forward_length"),
             max_positions=config_size(raw, "context_length"),
-            norm_eps=config_float(raw, "attention.layer_norm_epsilon", most=MAX_EPS),
+            norm_eps=config_float(raw, EPSILON, most=MAX_EPS),
             activation="gelu_new",
             tied="output.weight" not in file,
         ),

@@ -56,8 +56,8 @@ GGUF_SIZES = (
     "embedding_length",
     "feed_forward_length",
     "attention.head_count",
-    "attention.layer_norm_rms_epsilon",
 )
+RMS_EPSILON = "attention.layer_norm_rms_epsilon"
 GGUF_OPTIONS = ("attention.head_count_kv", "attention.key_length", "attention.sliding_window")
 
 
@@ -85,8 +85,8 @@ def read_gguf_config(file: GGUF) -> LlamaConfig:
 
 
 def gguf_settings(file: GGUF, architecture: str, optional: Sequence[str]) -> dict[str, Any]:
-    """Return `GGUF_SIZES` and optional settings of a GGUF file, None for those that it does not state."""
-    settings = {key: file[f"{architecture}.{key}"] for key in GGUF_SIZES}
+    """Return the sizes and optional settings of a GGUF file, None for those that it does not state."""
+    settings = {key: file[f"{architecture}.{key}"] for key in (*GGUF_SIZES, RMS_EPSILON)}
     return settings | {key: file.get(f"{architecture}.{key}") for key in optional}
 
 
@@ -104,7 +104,7 @@ def gguf_sizes(file: GGUF, architecture: str, raw: Mapping[str, Any], d_head: in
         "d_head": d_head,
         "d_ff": config_size(raw, "feed_forward_length"),
         "max_positions": min(config_size(raw, "context_length"), rope.max_positions),
-        "norm_eps": config_float(raw, "attention.layer_norm_rms_epsilon", most=MAX_EPS),
+        "norm_eps": config_float(raw, RMS_EPSILON, most=MAX_EPS),
         "rope": rope,
         "tied": "output.weight" not in file,
     }

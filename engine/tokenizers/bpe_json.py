@@ -1,6 +1,6 @@
 """Read a BPE tokenizer from tokenizer.json, as the `tokenizers` library does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,13 @@ def read_bpe(content: Mapping[str, Any], path: Path) -> BPEVocabulary:
         unknown, ignore_merges = model.get("unk_token"), bool(model.get("ignore_merges"))
         preparation, patterns = read_pre_tokenizer(content, path)
         fallback = bool(model.get("byte_fallback"))
+        # pairs, or in the older format lines of a merges file
+        lines = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
         return BPEVocabulary(
             tokens=tokens,
             added=added,
             alphabet=sentencepiece(tokens, path) if fallback else BYTE_LEVEL,
-            rank=learnt_order([as_line(pair) for pair in model["merges"]], tokens, added, path),
+            rank=learnt_order(lines, tokens, added, path),
             normalization=read_normalizer(content, path),
             preparation=preparation,
             patterns=[*patterns, *(word_patterns(tokens) if fallback and not ignore_merges else [])],
@@ -67,11 +69,6 @@ def check_kind(content: Mapping[str, Any], path: Path) -> None:
             raise ModelFileError(f"{path} has a {option}, which is not read: use a model without it")
     if model.get("fuse_unk") and model.get("unk_token") in model["vocab"] and over_bytes:
         raise ModelFileError(f"{path} fuses unknown bytes, which is not read: use a model without fuse_unk")
-
-
-def as_line(pair: str | Sequence[str]) -> str:
-    """``["a", "b"] -> "a b"``, a line of a merges file, the older format."""
-    return pair if isinstance(pair, str) else " ".join(pair)
 
 
 def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Change], list[str]]:

@@ -63,7 +63,9 @@ def show_answer(answer: Answer, asked: Asked, server: Server | None = None) -> N
     """Draw an answer: what was found, a model's words, and sources, timing and prompt below."""
     report = Report(*question_parts(answer, asked))
     show_notes(report, answer)
-    note = note_of(answer, asked)
+    languages = document_languages([asked.documents[hit.chunk.document] for hit in answer.retrieved.hits])
+    is_read = bool(answer.retrieved.relevant) and not answer.is_english
+    note = language_note(languages.values(), search_model(asked.chosen), answer.question, is_read)
     show_language_note(report, note)
     if not answer.retrieved.relevant:
         show_nothing_found(report, answer.retrieved)
@@ -93,14 +95,6 @@ def show_notes(report: Report, answer: Answer) -> None:
     """Say what reading left out of the files that an answer draws from, a line each."""
     for name, notes in list(answer.notes.items())[:MAX_FILES_NOTED]:
         report.caption(f"{name}: {shortened('; '.join(notes), NOTE_CHARACTERS)}")
-
-
-def note_of(answer: Answer, asked: Asked) -> str:
-    """Say which languages of the question and its passages the models were not trained on."""
-    documents = [asked.documents[hit.chunk.document] for hit in answer.retrieved.hits]
-    languages = document_languages(documents).values()
-    is_read = bool(answer.retrieved.relevant) and not answer.is_english
-    return language_note(languages, search_model(asked.chosen), answer.question, is_read)
 
 
 def pieces_of(answer: Answer) -> list[tuple[int, Source]]:

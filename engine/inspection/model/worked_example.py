@@ -106,14 +106,6 @@ def positions(n_tokens: int, options: Options) -> Array:
     return sinusoidal(np.arange(n_tokens), D_MODEL, np.dtype(float))
 
 
-def scores_to_weights(scores: Array, shift: bool) -> Array:
-    """Softmax of every row, with or without the shift that keeps ``exp`` from overflowing."""
-    if shift:
-        return softmax(scores)
-    exponentials = np.exp(scores)
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
 def attention_head(
     x: Array, source: Array, m: Matrices, name: str, options: Options, mask: Array | float, trace: Tracer
 ) -> Array:
@@ -123,8 +115,12 @@ def attention_head(
     value = trace("value", source @ m[f"{name}.value"])
     scores = trace("scores", query @ key.T)  # (n_query, n_key)
     scaled = trace("scaled", scores / scores.dtype.type(options.divisor) + mask)
-    weights = trace("weights", scores_to_weights(scaled, options.shift_softmax))
-    return trace("context", weights @ value)  # (n_query, d_head)
+    if options.shift_softmax:
+        weights = softmax(scaled)
+    else:  # without the shift that keeps ``exp`` from overflowing
+        exponentials = np.exp(scaled)
+        weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return trace("context", trace("weights", weights) @ value)  # (n_query, d_head)
 
 
 def multi_head_attention(

@@ -6,7 +6,7 @@ further line is a row; one that a crash cut off is ignored.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -47,6 +47,10 @@ KIND = "sweep"  # marks the runs of a workspace that are experiments
 SUFFIX = ".jsonl"
 MOST_NAMED = 10  # documents
 JOB = "experiment"  # the name of the session's job
+NOTHING_MEASURED = (
+    "The run was stopped before its first configuration was measured: run the grid again; texts that were "
+    "embedded are not embedded again"
+)
 ANSWERS = TypeAdapter(tuple[tuple[AnswerQuestion, ...], AnswerSettings])
 
 
@@ -352,31 +356,21 @@ def start(experiment: Experiment, inputs: SweepInputs) -> None:
 
 
 def running_experiment() -> Experiment | None:
-    """Return the session's running experiment with the rows so far; one that has ended is kept first."""
-    nothing = (
-        "The run was stopped before its first configuration was measured: run the grid again; texts that "
-        "were embedded are not embedded again"
-    )
-    job = running_job(JOB, keep, nothing)
+    """Return the session's running experiment with the rows so far; one that has ended is kept first.
+
+    The error of that, or that it has no row, is put into the session's state.
+    """
+    job = current_job(JOB)
+    if job is not None and job.done:
+        if job.rows:
+            keep(measured_so_far(job))
+        if problem := job.error or ("" if job.rows else NOTHING_MEASURED):
+            st.session_state["experiment-error"] = problem
+        drop_job(JOB)
+        job = None
     if job is None and (folder := kept_folder()) is not None:
         job = adopted_job(JOB, (JOB, folder))
     return None if job is None else measured_so_far(job)
-
-
-def running_job(name: str, keep: Callable[[Any], None], nothing: str) -> Job[Any] | None:
-    """Return the session's job of a name while it runs; what one that has ended has measured is kept first.
-
-    Its error, or ``nothing`` where it has no row, is put into the session's state as ``{name}-error``.
-    """
-    job = current_job(name)
-    if job is None or not job.done:
-        return job
-    if job.rows:
-        keep(measured_so_far(job))
-    if problem := job.error or ("" if job.rows else nothing):
-        st.session_state[f"{name}-error"] = problem
-    drop_job(name)
-    return None
 
 
 def measured_so_far(job: Job[Any]) -> Any:
