@@ -656,7 +656,6 @@ GUEST = ("Ada Lund", "12 Bridge Road", "20107 Kirby")
         ),
     ],
 )  # fmt: skip
-@pytest.mark.reads("PDF", "columns one after the other")
 def test_blocks_side_by_side_are_read_as_the_file_draws_them(places, text):
     assert read(shown(*places)).text == text
 
