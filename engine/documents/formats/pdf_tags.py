@@ -7,7 +7,7 @@ elements. What has none (heads and feet, values of form fields) is read at its p
 import ctypes
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -227,8 +227,9 @@ def parts_of(unit: Unit) -> Iterator[Unit]:
     rows, columns = {cell.rows for cell in unit if cell}, {cell.columns for cell in unit if cell}
     are_long = any(sum(len(each.text) for each in cell) > LONGEST_CELL for cell in unit.values())
     is_row = len(rows) < 2 and any(len(lines_of(cell)) > 1 for cell in unit.values())
-    is_wide = any(each.stop > MAX_COLUMNS for each in columns)
-    if None in unit or not (len(columns) < 2 or are_long or is_row or is_wide):
+    places = Counter((row, column) for cell in unit if cell for row in cell.rows for column in cell.columns)
+    is_wrong = max(places.values(), default=0) > 1 or any(each.stop > MAX_COLUMNS for each in columns)
+    if None in unit or not (len(columns) < 2 or are_long or is_row or is_wrong):
         yield unit
         return
     for cell in unit.values():
