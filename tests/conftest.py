@@ -78,7 +78,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(10_000)  # a pass takes long beside models and pages
+        gc.set_threshold(50_000, 20, 50)  # a pass takes long beside models and pages
         gc.enable()
 
 
