@@ -19,6 +19,11 @@ def edit_tensors(folder, change):
     save_file(tensors, folder / "model.safetensors")
 
 
+def without(name):
+    """A change of a folder that takes a tensor away."""
+    return lambda folder: edit_tensors(folder, lambda tensors: tensors.pop(name))
+
+
 def finish_gguf(writer, tensors):
     """Write the metadata of a GGUF writer, and tensors: arrays, or rows of a stored type."""
     for name, array in tensors.items():

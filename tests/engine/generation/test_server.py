@@ -94,39 +94,25 @@ def refusal(parameter, words, status=400):
     return status, {"error": {"message": words, "param": parameter}}
 
 
+UNSUPPORTED = refusal("max_tokens", "Unsupported parameter: 'max_tokens' is not supported.")
+ONLY_1 = refusal("temperature", "Unsupported value: only the default (1) is supported.")
+DEPRECATED = refusal(None, "`temperature` is deprecated for this model")
+EXTRA = {"detail": [{"loc": ["body", "max_tokens"], "msg": "Extra inputs are not permitted"}]}
+ALTERNATE = refusal(None, "Conversation roles must alternate user/assistant/user/...", 500)
+COLD = {"temperature": 0.0}
+JOINED = [{"role": "user", "content": "Be brief.\n\nWho built the tower?"}]
+
+
 @pytest.mark.parametrize(
     ("refused", "sent"),
     [
         (
-            {
-                "max_tokens": refusal("max_tokens", "Unsupported parameter: 'max_tokens' is not supported."),
-                "temperature": refusal(
-                    "temperature", "Unsupported value: only the default (1) is supported."
-                ),
-            },
+            {"max_tokens": UNSUPPORTED, "temperature": ONLY_1},
             {"messages": MESSAGES, "max_completion_tokens": 256},
         ),
-        (
-            {"temperature": refusal(None, "`temperature` is deprecated for this model")},
-            {"messages": MESSAGES, "max_tokens": 256},
-        ),
-        (
-            {
-                "max_tokens": (
-                    422,
-                    {"detail": [{"loc": ["body", "max_tokens"], "msg": "Extra inputs are not permitted"}]},
-                )
-            },
-            {"messages": MESSAGES, "max_completion_tokens": 256, "temperature": 0.0},
-        ),
-        (
-            {"system": refusal(None, "Conversation roles must alternate user/assistant/user/...", 500)},
-            {
-                "messages": [{"role": "user", "content": "Be brief.\n\nWho built the tower?"}],
-                "max_tokens": 256,
-                "temperature": 0.0,
-            },
-        ),
+        ({"temperature": DEPRECATED}, {"messages": MESSAGES, "max_tokens": 256}),
+        ({"max_tokens": (422, EXTRA)}, {"messages": MESSAGES, "max_completion_tokens": 256} | COLD),
+        ({"system": ALTERNATE}, {"messages": JOINED, "max_tokens": 256} | COLD),
     ],
 )
 def test_what_a_model_refuses_is_left_out_from_then_on(refused, sent):

@@ -18,7 +18,7 @@ from engine.weights.quantized import QUANTIZED
 from engine.weights.stored import StoredTensor
 from tests.decoder_folders import ENDS, random_decoder
 from tests.engine.weights.random_blocks import random_blocks
-from tests.model_files import edit_config, edit_tensors, finish_gguf
+from tests.model_files import edit_config, edit_tensors, finish_gguf, without
 from tests.pytorch import torch, transformers
 from tests.tokenizer_files import save_as_filed, small_byte_level
 
@@ -427,7 +427,7 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
 @pytest.mark.parametrize(
     ("kind", "damage", "reason"),
     [
-        ("qwen2", lambda f: edit_tensors(f, lambda t: t.pop(Q_BIAS)), f"no tensor '{Q_BIAS}'"),
+        ("qwen2", without(Q_BIAS), f"no tensor '{Q_BIAS}'"),
         ("qwen2", config_with(num_attention_heads=8), r"shape \(16, 32\)"),
         ("qwen2", config_with(head_dim=5), "5 dimensions cannot be rotated in pairs"),
         ("qwen2", config_with(num_key_value_heads=3), "4 query heads cannot share 3 key"),
@@ -446,7 +446,7 @@ CHUNKED = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["chu
             "byte-level BPE",
         ),
         ("llama", config_with(attention_bias=True), "no tensor 'model.layers.0.self_attn.q_proj.bias'"),
-        ("llama", lambda f: edit_tensors(f, lambda t: t.pop("lm_head.weight")), "no tensor 'lm_head.we"),
+        ("llama", without("lm_head.weight"), "no tensor 'lm_head.we"),
         ("phi3", config_with(rope_parameters={"rope_type": "su", "short_factor": [1.0]}), "not 4 numbers"),
         ("smollm3", config_with(no_rope_layers=[1]), "not 2 of 0 and 1"),
         ("mistral", config_with(sliding_window=[4]), "sliding_window .4., not a size"),

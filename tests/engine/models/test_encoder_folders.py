@@ -7,7 +7,7 @@ import pytest
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
-from tests.model_files import edit_config, edit_tensors
+from tests.model_files import edit_config, edit_tensors, without
 from tests.pytorch import torch, transformers
 from tests.sentence_transformer_folders import SIZES, TEXTS, WORDPIECES, random_model, save_bert
 
@@ -79,7 +79,7 @@ def shrink_vocabulary(folder):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda f: edit_tensors(f, lambda t: t.pop(KEY)), f"no tensor '{KEY}'"),
+        (without(KEY), f"no tensor '{KEY}'"),
         (lambda f: edit_tensors(f, lambda t: t.update({KEY: t[KEY][:, :5].copy()})), r"shape \(24, 5\)"),
         (shrink_vocabulary, "tokenizer has 24 tokens"),
         (lambda f: cut(f / "model.safetensors", 5000), "not a complete safetensors file"),

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelFileError
 from engine.models.reranker import Reranker
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH
-from tests.model_files import edit_config, edit_tensors
+from tests.model_files import edit_config, without
 from tests.pytorch import sentence_transformers, torch, transformers
 from tests.sentence_transformer_folders import (
     SIZES,
@@ -163,14 +163,8 @@ def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranke
     ("change", "message"),
     [
         (lambda folder: save_reranker(folder, n_labels=3), "classifies into 3 labels"),
-        (
-            lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("classifier.weight")),
-            "no classifier of the families",
-        ),
-        (
-            lambda folder: edit_tensors(folder, lambda tensors: tensors.pop("bert.pooler.dense.weight")),
-            "no classifier of the families",
-        ),
+        (without("classifier.weight"), "no classifier of the families"),
+        (without("bert.pooler.dense.weight"), "no classifier of the families"),
         (
             lambda folder: edit_config(folder, sentence_transformers={"activation_fn": "own.code.Softmax"}),
             "own.code.Softmax",

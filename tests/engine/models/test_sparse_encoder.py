@@ -8,7 +8,7 @@ from engine.models.sparse_encoder import SparseEncoder
 from engine.weights.catalog import DEFAULT_SPARSE, KNOWN_MODELS
 from engine.weights.fetch import model_path
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH, Family
-from tests.model_files import edit_tensors
+from tests.model_files import edit_tensors, without
 from tests.pytorch import Library, sentence_transformers, transformers
 from tests.sentence_transformer_folders import BERT, SIZES, edit_json, random_model, save_tokenizer, wordpiece
 
@@ -95,9 +95,7 @@ def test_an_expanded_word_comes_from_the_token_with_its_largest_logit(tmp_path):
             "the head has 99 words, the vocabulary 24: the files are not of one model",
         ),
         (
-            lambda folder: edit_tensors(
-                folder, lambda tensors: tensors.pop("cls.predictions.transform.dense.weight")
-            ),
+            without("cls.predictions.transform.dense.weight"),
             "no head of a masked language model of the families bert",
         ),
         (

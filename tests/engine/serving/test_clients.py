@@ -21,26 +21,14 @@ from tests.engine_server import MODEL, engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
 DOCUMENT_TEXTS = ["It was built in 1891.", "Cats sleep."]
+COHERE = {"model": "rerank-v3.5", "documents": DOCUMENT_TEXTS}
+MIXED = [DOCUMENT_TEXTS[0], {"text": DOCUMENT_TEXTS[1]}]
 # Of cohere 5.21.1, langchain-cohere 0.6.0, llama-index-core 0.14.25 and Jina's documentation.
 RERANKING = {
-    "cohere v2": ("/v2/rerank", {"model": "rerank-v3.5", "documents": DOCUMENT_TEXTS, "top_n": 1}),
-    "cohere v1": (
-        "/v1/rerank",
-        {
-            "model": "rerank-v3.5",
-            "documents": [DOCUMENT_TEXTS[0], {"text": DOCUMENT_TEXTS[1]}],
-            "top_n": 2,
-            "return_documents": True,
-        },
-    ),
-    "langchain-cohere": (
-        "/v2/rerank",
-        {"model": "rerank-v3.5", "documents": DOCUMENT_TEXTS, "top_n": 3, "max_tokens_per_doc": None},
-    ),
-    "jina": (
-        "/v1/rerank",
-        {"model": "jina-reranker-v2", "documents": DOCUMENT_TEXTS, "top_n": 1, "return_documents": False},
-    ),
+    "cohere v2": ("/v2/rerank", COHERE | {"top_n": 1}),
+    "cohere v1": ("/v1/rerank", COHERE | {"documents": MIXED, "top_n": 2, "return_documents": True}),
+    "langchain-cohere": ("/v2/rerank", COHERE | {"top_n": 3, "max_tokens_per_doc": None}),
+    "jina": ("/v1/rerank", COHERE | {"model": "jina-reranker-v2", "top_n": 1, "return_documents": False}),
 }
 
 
