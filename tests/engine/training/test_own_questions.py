@@ -10,20 +10,7 @@ from engine.retrieval.index import Hit
 from engine.training.reading.loop import ReadingSettings
 from engine.training.reading.own_questions import answer_span, own_question, tune_reader
 
-PLACES = [
-    "Orland",
-    "Tessel",
-    "Brake",
-    "Murn",
-    "Kels",
-    "Varin",
-    "Dost",
-    "Pell",
-    "Horn",
-    "Lune",
-    "Sard",
-    "Wick",
-]
+PLACES = "Orland Tessel Brake Murn Kels Varin Dost Pell Horn Lune Sard Wick"
 
 
 def hit(text, start=0):
@@ -38,7 +25,7 @@ def asked(text, answer, spans=()):
 def questions():
     """Questions whose right answers are always the second year, which a reader does not know."""
     found = []
-    for number, place in enumerate(PLACES):
+    for number, place in enumerate(PLACES.split()):
         for thing in ("harbour", "mill"):
             own, other = 1700 + 7 * number + len(thing), 1820 + 3 * number + len(thing)
             text = f"The {thing} of {place} opened in {own}, or in {other} as the town counts."
