@@ -68,13 +68,14 @@ def grids_of(rules: Rules) -> Iterator[Grid]:
     for one, others in list(meeting.items()):
         for other in others:
             meeting.setdefault(other, []).append(one)
-    left_over = set(meeting)
+    left_over = dict.fromkeys(meeting)  # in order, so that a page is read alike each time
     while left_over:
-        part, edge = set(), [left_over.pop()]
+        part, edge = set(), [left_over.popitem()[0]]
         while edge:
             part.add(edge[-1])
             edge += [each for each in meeting[edge.pop()] if each not in part]
-        left_over -= part
+        for each in part:
+            left_over.pop(each, None)
         own = Rules(
             [across[i] for kind, i in part if kind == "across"],
             [down[i] for kind, i in part if kind == "down"],
@@ -144,7 +145,9 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         texts.setdefault(origin(row, column), []).append(each)
     lines = {place: lines_of(inner) for place, inner in texts.items()}
     n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})
-    is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())  # with own columns
+    # with columns of its own, or another table in it
+    is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())
+    is_box |= any("\n" in each.text for inner in texts.values() for each in inner)
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
         return
     widths = [right - left for left, right in pairwise(grid.places)]

@@ -38,7 +38,7 @@ FAR, MAX_BOXES = 5, 20  # times the height of letters: from one box to another, 
 MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
-TOUCHING = 0.05  # times the height of the letters
+WITHIN_WORD = 0.05  # times the height of the letters: a gap between them
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
@@ -129,28 +129,19 @@ def with_late_cells(segments: Sequence[Segment]) -> Sequence[Segment]:
     drawn = sorted(segments, key=lambda each: each.place)
     up = (b.middle - a.middle > LEVEL * (b.top - b.bottom) for a, b in pairwise(drawn))
     start = next((n for n, is_up in enumerate(up, 1) if is_up), 0)
-    early = drawn[:start]
-    lefts, lowest = (
-        sorted(each.left for each in early),
-        min((each.bottom for each in early), default=math.inf),
-    )
+    early, lefts = drawn[:start], sorted(each.left for each in drawn[:start])
+    lowest = min((each.bottom for each in early), default=math.inf)
     late = [each for each in drawn[start:] if each.top > lowest and "\n" not in each.text]
-    late = [
-        each
-        for each in late
-        if bisect_left(lefts, each.left - EXACT) < bisect_right(lefts, each.left + EXACT)
-    ]
+    late = [each for each in late if is_near_some(each.left, lefts, EXACT, 1)]
     if not late or drawn[0].place < 0:
         return segments
     rows, height = lines_of(early), max(each.top - each.bottom for each in late)
+    falling = [-row[0].middle for row in rows]
 
     def row_at(middle: float, cell: Segment) -> Line:
         """Return the row at a height that has no other cell there."""
-        level = (row for row in rows if abs(row[0].middle - middle) < LEVEL * height)
-        return next(
-            (row for row in level if all(each.right < cell.left or each.left > cell.right for each in row)),
-            [],
-        )
+        first, last = (bisect_left(falling, -middle + side * LEVEL * height) for side in (-1, 1))
+        return next((row for row in rows[first:last] if len(cells_over([row, [cell]])) > len(row)), [])
 
     runs: list[list[Segment]] = [[]]
     for above, each in pairwise([late[0], *late]):
@@ -229,7 +220,7 @@ def lines_of(segments: Sequence[Segment]) -> list[Line]:
 def is_one_word(first: Segment, second: Segment) -> bool:
     """Whether segments touch within a word, between which PDFium has read another line beside."""
     is_level = abs(first.bottom - second.bottom) + abs(first.top - second.top) < ALIGNED
-    is_near = abs(second.left - first.right) < TOUCHING * (first.top - first.bottom)
+    is_near = abs(second.left - first.right) < WITHIN_WORD * (first.top - first.bottom)
     return is_level and is_near and first.text[-1].isalpha() and second.text[0].islower()
 
 
@@ -297,9 +288,9 @@ def begins_cell(word: Word, other: Word) -> bool:
     return start < EXACT < min(max(end, left), right)
 
 
-def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED) -> bool:
+def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED, least: int = 2) -> bool:
     """Whether a place is that of two others, which are in order, but for rounding."""
-    return bisect_right(places, place + most) - bisect_left(places, place - most) > 1
+    return bisect_right(places, place + most) - bisect_left(places, place - most) >= least
 
 
 def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:

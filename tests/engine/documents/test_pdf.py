@@ -167,6 +167,15 @@ def grid(*lines):
             [(60, y, 260, y) for y in (716, 698, 656)] + [(x, 656, x, 716) for x in (60, 160, 260)],
             "Town | 2025\nOslo | 12\nRome | 900\nBern | 41",
         ),
+        (  # tables within cells of another
+            placed([("Bus", "3", "Can", "4"), ("Car", "9", "Jar", "5")], (62, 92, 162, 192), 684, 12)
+            + placed([("Fees", "Days")], (52, 152), 642),
+            [(50, y, 250, y) for y in (714, 656, 636)]
+            + [(x, 636, x, 714) for x in (50, 150, 250)]
+            + [(x, y, x + 60, y) for y in (694, 681, 668) for x in (60, 160)]
+            + [(x, 668, x, 694) for x in (60, 88, 120, 160, 188, 220)],
+            "Bus | 3\nCar | 9\n\nCan | 4\nJar | 5\nFees | Days",
+        ),
         (  # rows whose cells have several lines
             placed([("Day", "Task"), ("1 May", "Mow it"), ("9 to 10", "and rake")], (62, 162))
             + placed([("2 May", "Paint the"), ("", "gate")], (62, 162), 658),
