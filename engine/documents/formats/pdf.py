@@ -21,7 +21,7 @@ from .outline import one_line
 from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
 from .pdf_page import SMALL, Page, read_page, recognise
 from .plain import kind_of, unified
-from .running_lines import PAGE_NUMBER, without_number, without_running_lines
+from .running_lines import PAGE_NUMBER, with_whole_sentences, without_number, without_running_lines
 
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 900.0  # pages that are pictures are recognised
@@ -63,7 +63,7 @@ def read_pdf(name: str, content: bytes) -> Document:
             f"{name} is no PDF but {kind}: give it the ending of its kind, or export it as PDF"
         )
     title, day, tags, read, attached = read_pages(name, content)
-    kept = without_running_lines([page.text for page in read])
+    kept = with_whole_sentences(without_running_lines([page.text for page in read]))
     whole_pages = zip(without_hyphenation(kept), read, strict=True)
     pages = [finished(without_breaks(text), page.n_unmapped > 0) for text, page in whole_pages]
     if not any(pages):

@@ -39,6 +39,7 @@ MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
 WITHIN_WORD = 0.05  # times the height of the letters: a gap between them
+NOTE_SIZE, NOTE_MARK = 0.97, re.compile(r"\^?\d{1,3}|[*†‡]")  # times the letters above, those of a note
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
@@ -620,8 +621,12 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     near = sorted(each for each, pair in zip(distances, pairwise(tables), strict=True) if not any(pair))
     usual = near[len(near) // 4] if near else 0.0  # some are those between paragraphs
     parts = texts[:1]
-    for text, distance, (above, below) in zip(texts[1:], distances, pairwise(tables), strict=True):
+    heights = [each[0].top - each[0].bottom for each in places]
+    are_notes = [b < NOTE_SIZE * a for a, b in pairwise(heights)]
+    pairs = zip(texts[1:], distances, pairwise(tables), are_notes, strict=True)
+    for text, distance, (above, below), is_small in pairs:
         is_near = above == below if above or below else distance <= PARAGRAPH * usual
+        is_near = is_near and not (is_small and NOTE_MARK.match(text))
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
 
@@ -766,7 +771,9 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     A line that begins in a later column goes on in the row above: with few cells, or where a rule parts the
     rows and none is between both.
     """
-    most = max(map(len, lines))
+    *_, second, most = 1, *sorted(map(len, lines))
+    if most > second + 1 and len(lines[0]) < most:  # a line within a cell that is set in full
+        most = second
     full = [line for line in lines if len(line) == most]
     columns = under_heads(lines, columns_of(full if 2 * len(full) > len(lines) else lines))
     top, bottom = lines[0][0].top, lines[-1][0].bottom

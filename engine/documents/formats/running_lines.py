@@ -25,6 +25,12 @@ NUMBERED = re.compile(
     rf"(?:(?:\t|\s+(?:{WORDS})|\s*[|·•–—-])\s*(\d{{1,4}})(?:\s*(?:{TOTAL}|[-–—]))?)?",
     re.IGNORECASE,
 )
+# A note below a text, the line of a head or foot, and the end of a sentence.
+NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
+BETWEEN = re.compile(rf"[^\n.]{{1,100}}|{NOTE.pattern}", re.DOTALL)
+FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
+LEAST_OPEN = 60  # characters of a paragraph whose sentence is not finished
+MAX_BETWEEN = 4  # paragraphs
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
 VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance
 YEARS = range(1900, 2101)
@@ -38,9 +44,9 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     """Return the texts of pages without page numbers, and without heads and feet but for the first of each.
 
     A line is a running one if it is the first, or the last, of at least `LEAST_PAGES` pages and of most pages
-    from its first to its last one (heads change with the chapters). With a number it is one if so many pages
-    have their number in that way: the page's place in the file, or as far from it as lines that are only a
-    number.
+    from its first to its last one (heads change with the chapters); of two pages in all if it has some words.
+    With a number it is one if so many pages have their number in that way: the place of the page in the file,
+    or as far from it as lines that are only a number.
     """
     lines = [page.split("\n") for page in pages]
     for _ in range(N_LINES):
@@ -52,11 +58,13 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
         alone = Counter(offset for (_, text, offset), numbers in found.items() if not text for _ in numbers)
         removed = defaultdict(set)
         for (edge, text, offset), numbers in found.items():
+            is_on_both = len(pages) == 2 and (not text or len(text.split()) >= LEAST_WORDS)
+            least = LEAST_PAGES - is_on_both
             if offset is None:
-                is_running = len(numbers) >= max(LEAST_PAGES, MOST * (numbers[-1] - numbers[0] + 1))
+                is_running = len(numbers) >= max(least, MOST * (numbers[-1] - numbers[0] + 1))
             else:
                 is_of_pages = offset == 1 or not text or alone[offset] > 0
-                is_running = is_of_pages and numbered[offset] >= LEAST_PAGES - (len(pages) == 2 and not text)
+                is_running = is_of_pages and numbered[offset] >= least
             if is_running:
                 for number in numbers[1:] if text else numbers:
                     removed[number].add(edge)
@@ -95,3 +103,24 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
         if len(text.split()) >= LEAST_WORDS:
             for each in filter(None, (before, after)):
                 yield edge, text, int(each) - number
+
+
+def with_whole_sentences(pages: Sequence[str]) -> list[str]:
+    """Return pages with notes, heads and feet out of a sentence that goes on behind them.
+
+    Those on the page where it begins are put before its paragraph, those on the next page behind it.
+    """
+    parts = [(number, part) for number, page in enumerate(pages) for part in page.split("\n\n")]
+    for n, (page, part) in enumerate(parts):
+        start = n - 1
+        while n - start <= MAX_BETWEEN and start > 0 and BETWEEN.fullmatch(parts[start][1]):
+            start -= 1
+        between = parts[start + 1 : n]
+        if not part[:1].islower() or not between:
+            continue
+        first, opened = parts[start]
+        are_notes = all(NOTE.fullmatch(each) for _, each in between)
+        if len(opened) > LEAST_OPEN and not FINISHED.search(opened) and (are_notes or first < page):
+            here = [each for each in between if each[0] == first]
+            parts[start : n + 1] = [*here, parts[start], parts[n], *between[len(here) :]]
+    return ["\n\n".join(part for page, part in parts if page == number) for number in range(len(pages))]
