@@ -507,7 +507,7 @@ def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
             band.append(line)
             continue
         left, right = sides_of(band, gutter)
-        are_columns = (is_prose(left) and is_prose(right)) or are_unaligned(band, left, right)
+        are_columns = is_prose(left) and is_prose(right)
         if left and right and are_columns and not any(map(has_lines, chain(*band))):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
@@ -591,15 +591,6 @@ def is_prose(lines: Sequence[Line]) -> bool:
         for (a, b), full in zip(pairwise(texts), is_full[:-1], strict=True)
     ]
     return fmean(goes_on) >= LEAST_FLOW or (len(lines) > LEAST_LINES + 2 and fmean(is_full) > 2 * LEAST_FLOW)
-
-
-def are_unaligned(band: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether two columns of several lines, not drawn from the top, rarely have a line at the same height."""
-    n_both = len(left) + len(right) - len(band)
-    n_several = sum(len(line) > 1 for line in [*left, *right])  # as the rows of tables have
-    least = LEAST_FLOW * min(len(left), len(right))
-    n_back = sum(a.place > b.place for a, b in pairwise(chain(*band)))
-    return 3 * n_several < len(left) + len(right) and max(n_both, 1) < least < n_back
 
 
 def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
