@@ -439,7 +439,7 @@ def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) ->
         elif written[n - 1] == "\u0e33":
             least = AM_GAP * is_parted
         elif re.match(INDIC, written[n - 1]):
-            is_sign = is_parted and unicodedata.category(written[n - 1]) == "Mc"
+            is_sign = is_parted and "Mc" in map(unicodedata.category, written[n - 2 : n])
             least = SIGN_GAP * (is_sign and is_seen_in_part)
         if abs(gap) < least and is_made(places[n]) == 1:
             signs[n] = ""

@@ -68,6 +68,9 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
             if is_running:
                 for number in numbers[1:] if text else numbers:
                     removed[number].add(edge)
+                if text and offset is not None:
+                    first = lines[numbers[0]]
+                    first[edge] = without_number(first[edge]).strip(" |·•–—-\t")
         for number, edges in removed.items():
             left = lines[number][(0 in edges) : len(lines[number]) - (-1 in edges)]
             lines[number] = "\n".join(left).strip("\n").split("\n")

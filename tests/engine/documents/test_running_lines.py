@@ -29,11 +29,11 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         (
             [
                 "1\nBread is baked.",
-                "Chapter 1: All breads\t2\nIt cools down.",
+                "Chapter 1: All breads\nIt cools down.",
                 "Chapter 1: All breads\t3\nIt is cut.",
                 "4\nIt is eaten.",
             ],
-            (TEXTS[0], f"Chapter 1: All breads\t2\n{TEXTS[1]}", *TEXTS[2:]),
+            (TEXTS[0], f"Chapter 1: All breads\n{TEXTS[1]}", *TEXTS[2:]),
         ),
     ],
 )
