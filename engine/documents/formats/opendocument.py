@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ...errors import DocumentError
@@ -13,6 +14,7 @@ from .metadata import date_of, tags_of
 from .office import MAX_TAGS, MOST_UNPACKED, Children, Growing, nearest, notes_on
 from .outline import Block, check_number, join_blocks, join_slides, one_line
 from .plain import as_document_error, unified
+from .running_lines import PAGE_NUMBER
 from .sheets import Row, Sheet, filled_rows, sheets_text
 from .word_numbers import formatted
 
@@ -92,7 +94,8 @@ def opened(main: Growing, name: str, stated: Any, about: Any, equations: dict[st
         slides = (each for each in main.children(content) if each.tag == f"{DRAW}page")
         text, sections = slides_text(slides, reading)
     else:
-        text, sections = join_blocks(blocks_of(content, reading, main.children))
+        heads, feet = (margin_blocks(stated, kind, reading) for kind in ("header", "footer"))
+        text, sections = join_blocks(chain(heads, blocks_of(content, reading, main.children), feet))
     if not text.strip():
         raise DocumentError(f"{name} is empty: there is no text to search")
     names = [(each.tag.rpartition("}")[2], each.text or "") for each in about.iter("{*}*")]
@@ -176,6 +179,13 @@ def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Sec
         spoken = "\n".join(block.text for block in blocks_of(notes, reading)) if notes is not None else ""
         found.append((number, head, "\n\n".join(filter(None, (*texts, spoken and f"Notes: {spoken}")))))
     return join_slides(found)
+
+
+def margin_blocks(stated: Any, kind: str, reading: Reading) -> Iterator[Block]:
+    """Yield the heads (or feet) of pages, each once and without page numbers."""
+    shown = (each for each in stated.iter(f"{STYLE}{kind}") if each.get(f"{STYLE}display") != "false")
+    texts = dict.fromkeys(block.text for each in shown for block in blocks_of(each, reading))
+    yield from (Block(text) for text in texts if not PAGE_NUMBER.fullmatch(one_line(text)))
 
 
 def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iterator[Block]:

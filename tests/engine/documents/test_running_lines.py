@@ -29,7 +29,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         (
             [
                 "1\nBread is baked.",
-                "Chapter 1: All breads\nIt cools down.",
+                "Chapter 1: All breads\t2\nIt cools down.",
                 "Chapter 1: All breads\t3\nIt is cut.",
                 "4\nIt is eaten.",
             ],
