@@ -25,7 +25,7 @@ ATTACHED_KEYS = ("attachments", "embeds", "files")  # of a message, as Slack and
 PART_KEYS = ("title", "system", "instruction", "context", "question", "query", "prompt", "input", "answer",
              "answers", "response", "completion", "output", "summary", "description")  # fmt: skip
 MOST_NAMED = 8  # fields, in notes
-ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u[0-9a-fA-F]{4})+")
+ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")
 
 
 def read_jsonl(name: str, content: bytes) -> Iterator[Document | Failure]:
@@ -108,7 +108,7 @@ def whole_records(text: str) -> list[dict[str, Any]]:
 
 
 def read_json(name: str, content: bytes) -> Document:
-    r"""Make a document from a JSON file: a conversation, or else its text, with ``\u00fc`` as a letter."""
+    r"""Make a document from a JSON file: a conversation, or else its text, without escapes as ``\u00fc``."""
     text = decode(name, content)
     try:
         value = json.loads(text)
@@ -126,9 +126,9 @@ def read_json(name: str, content: bytes) -> Document:
 
 
 def unescaped(escapes: str) -> str:
-    r"""Return the characters of escapes as ``\u00fc``, but for those that would change a JSON string."""
+    r"""Return the characters of escapes as ``\u00fc`` and ``\n``, but for those that end a JSON string."""
     text = str(json.loads(f'"{escapes}"'))
-    return text if not any(sign < " " or sign in '"\\' for sign in text) else escapes
+    return text if not any((sign < " " and sign not in "\n\t") or sign in '"\\' for sign in text) else escapes
 
 
 def record(name: str, line: str) -> dict[str, Any]:

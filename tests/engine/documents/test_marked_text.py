@@ -147,7 +147,7 @@ NODES = {
         ("a.json", [[{"user": "A", "blocks": [{"elements": [{"elements": [{"text": "b"}]}]}]}]], ["A: b"], 0),
         ("a.jsonl", [["id", "b"], [1, "c"]], ["column 1: id\ncolumn 2: b", "column 1: 1\ncolumn 2: c"], 0),
         ("a.json", [{"name": "Chat", "messages": PARTS}], ["Chat", READ], 0),
-        ("a.json", [{"key": "K\u00fcche", "line": "a\nb"}], ['{"key": "Küche", "line": "a\\nb"}'], 0),
+        ("a.json", [{"key": "K\u00fcche", "line": "a\nb"}], ['{"key": "Küche", "line": "a\nb"}'], 0),
         ("a.json", ['"\\u0022"'], ['"\\"\\\\u0022\\""'], 0),
     ],
 )
