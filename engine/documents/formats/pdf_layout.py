@@ -45,7 +45,6 @@ SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
-THOUSANDS = re.compile(r"\d \d{3}(?!\d)")
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
@@ -70,7 +69,6 @@ class Segment:
 
 
 Line = list[Segment]  # from left to right
-Word = tuple[float, float, float, float]
 # The height of a horizontal line (or the place of a vertical one), and its ends.
 Rule = tuple[float, float, float]
 
@@ -229,16 +227,13 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
     """Return lines whose segments are parted at blanks too where cells of lines nearby begin or end."""
     rows = [line for line in lines if len(line) > 1]
     breaks = {id(cell): breaks_of(cell, line) for line in rows for cell in line}
-    starts_of = {id(cell): list(words_of(cell, breaks[id(cell)])) for line in rows for cell in line}
     parted = {}
     for number, line in enumerate(rows):
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
-        words = [(b.left, a.right, a.left, b.right) for each in near for a, b in pairwise(each)]
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
-            words += starts_of[id(cell)]
             wide = [each for each in breaks[id(cell)] if each[3] or each[2] - each[1] > least]
             if 2 * len(wide) > max(cell.text.count(" "), 4):
                 wide = [each for each in wide if each[3]]  # recognition writes wide blanks
@@ -249,12 +244,9 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         parts = []
         for whole in line:
             least = LEAST_BREAK * (whole.top - whole.bottom)
-            pairs = zip(breaks[id(whole)][::-1], starts_of[id(whole)][::-1], strict=True)
-            for (place, end, start, is_apart), word in pairs:
+            for place, end, start, is_apart in breaks[id(whole)][::-1]:
                 is_wide = is_apart or start - end > least
-                is_wide = is_wide and (is_near_some(start, starts) or is_near_some(end, ends))
-                is_number = THOUSANDS.match(whole.text, place - 1)  # one that narrow blanks part
-                if is_wide or (not is_number and sum(begins_cell(word, other) for other in words) > 1):
+                if is_wide and (is_near_some(start, starts) or is_near_some(end, ends)):
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
@@ -270,23 +262,6 @@ def breaks_of(cell: Segment, line: Line) -> Sequence[tuple[int, float, float, bo
     off = (abs(start - cell.left - (place + 1) * width) for place, _, start, _ in cell.breaks)
     are_alike = len(cell.breaks) > 1 or sum(abs(each - width) < SAME_WIDTH * width / 5 for each in others) > 1
     return () if cell.breaks and are_alike and max(off) < SAME_WIDTH * width else cell.breaks
-
-
-def words_of(cell: Segment, breaks: Sequence[tuple[int, float, float, bool]]) -> Iterator[Word]:
-    """Yield where words begin, where the one before each ends and begins, and where the cell ends."""
-    left = cell.left
-    for _, end, start, _ in breaks:
-        yield start, end, left, cell.right
-        left = start
-
-
-def begins_cell(word: Word, other: Word) -> bool:
-    """Whether two words begin at the same place though what stands before them has other widths.
-
-    Units behind numbers do so, too, where both end at the same place.
-    """
-    start, end, left, right = (abs(one - two) for one, two in zip(word, other, strict=True))
-    return start < EXACT < min(max(end, left), right)
 
 
 def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED, least: int = 2) -> bool:
