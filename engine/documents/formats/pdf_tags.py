@@ -171,7 +171,8 @@ def tagged_text(segments: Sequence[Segment], tags: Tags, rules: Rules) -> str | 
     What stands below something in its columns is read behind it; footnotes follow all other text.
     """
     places = {id(each): found for each in segments if (found := tags.find(each.place))}
-    tagged = sorted((each for each in segments if id(each) in places), key=lambda each: places[id(each)][0])
+    tagged = [each for each in segments if id(each) in places]
+    tagged.sort(key=lambda each: (places[id(each)][0], each.place))
     blocks: dict[Block, list[Segment]] = defaultdict(list)
     for each in tagged:
         blocks[places[id(each)][1]].append(each)
