@@ -27,7 +27,6 @@ SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, f
 PARAGRAPH = 1.6  # times the usual distance of lines
 APART = 2.0  # times it: a head or foot in several parts above or below columns
 TALL = 1.5  # times the height of the letters: distance of parts of a page
-TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
 MAX_ROW = 12  # lines of a row
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
@@ -312,9 +311,8 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
             rest += part
             continue
         start = len(rest)  # of lines above that go on in the left block
-        following = part[0]
-        while start and rest[start - 1][-1].right < gutter and are_near(rest[start - 1], following, APART):
-            start, following = start - 1, rest[start - 1]
+        while start and rest[start - 1][-1].right < gutter:
+            start -= 1
         yield from text_blocks(rest[:start])
         left, right = sides_of(part, gutter)
         del parts[number + 1 : number + 1 + n_tail]
@@ -649,7 +647,7 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
             near += [following] * (min(len(run[0]), len(following)) > 2)
         columns = columns_of(near) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
-        goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
+        goes_on = is_cell and line[0].left > columns[1][0] - 2
         is_group = len(near) > len(run) and columns and abs(line[0].left - columns[0][0]) < ALIGNED
         is_cell = is_group or (is_cell and (len(following) > 1 or goes_on))
         if len(line) > 1 or is_cell:
@@ -692,11 +690,6 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
 def has_digits(line: Line) -> bool:
     """Whether a line has a digit."""
     return any(map(str.isdigit, chain.from_iterable(each.text for each in line)))
-
-
-def are_near(above: Line, line: Line, most: float = TIGHT) -> bool:
-    """Whether a line follows the one above as closely as lines of one cell do."""
-    return above[0].middle - line[0].middle < most * (line[0].top - line[0].bottom)
 
 
 def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
@@ -756,13 +749,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             is_below_group = bool(row) and not row[0] and number == 1 and None not in cells  # of heads
             goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0]) and not is_below_group
         else:
-            is_full = (
-                bool(row)
-                and row[-1]
-                and row[-1].right - row[-1].left > FULL * (columns[-1][1] - columns[-1][0])
-            )
-            is_near = bool(above) and (is_full or are_near(above, line))
-            few = n_cells < len(columns) - 1 or (len(columns) == 2 and is_near)
+            few = n_cells < len(columns) - 1 or len(columns) == 2
             goes_on = bool(row) and cells[0] is None and few and number not in starts
         pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
         is_sum = (
