@@ -83,7 +83,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
-    return text
+    return re.sub(f"{CELL_GAP}+$", "", text, flags=re.MULTILINE)  # of empty cells
 
 
 def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:

@@ -60,6 +60,7 @@ PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box 
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
+REPEATED = re.compile(r"([\u0900-\u0eff]{2,4})\S{1,3}?(\1)( ?)")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
@@ -178,6 +179,7 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
+    written, places = without_repeated(characters, written, places)
     written, places = without_thin_blanks(characters, written, places)
     written, places = with_accents_at_letters(characters, written, places)
     if block_of:
@@ -401,6 +403,23 @@ def by_address(name: str, *types: Any, returns: Any = ctypes.c_int) -> Any:
 
     function = ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
     return ctypes.PYFUNCTYPE(returns, *types)(function)
+
+
+def without_repeated(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """Return characters and places without those that a sign above a letter of India or Thailand repeats.
+
+    Browsers write the letter and the sign for both glyphs, the second of which is drawn over the first.
+    """
+    signs = [*written]
+    for found in () if written.isascii() else REPEATED.finditer(written):
+        start, end = found.span(2)
+        before, again = (glyph_of(characters, places[n]) for n in (start - 1, start))
+        if again[0] < before[0] and abs(again[4] - before[4]) < TOUCHING:
+            signs[start:end] = [""] * (end - start)
+            after = glyph_of(characters, places[min(end + 1, len(places) - 1)])
+            if found[3] and after[0] - before[2] < BLANK * before[5]:
+                signs[end] = ""
+    return "".join(signs), [place for place, each in zip(places, signs, strict=True) for _ in each]
 
 
 def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:

@@ -45,6 +45,9 @@ DECLARED = frozenset(
         "big5hkscs", "euc_kr",
     )
 )  # fmt: skip
+# The supersets that browsers take some of them for.
+IN_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "shift_jis": "cp932",
+               "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}  # fmt: skip
 
 SAMPLE = 100_000  # bytes that are looked at for NUL
 # Shares of the bytes at every second place, of UTF-16 in the letters of an alphabet, and its first bytes.
@@ -116,7 +119,7 @@ def decode(name: str, content: bytes, declared: str | None = None) -> str:
         with suppress(LookupError):  # of an encoding that there is not
             encoding = codecs.lookup(declared).name
             if encoding in DECLARED:
-                encoding = "cp1252" if encoding in ("iso8859-1", "ascii") else encoding  # as browsers do
+                encoding = IN_BROWSERS.get(encoding, encoding)
                 text = content.decode(encoding, "replace")
                 text = text if 50 * text.count("\ufffd") <= len(text) + 50 else None
     if text is None and has_controls(content):
