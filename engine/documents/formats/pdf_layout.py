@@ -83,7 +83,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
-    return re.sub(f"{CELL_GAP}+$", "", text, flags=re.MULTILINE)  # of empty cells
+    return text
 
 
 def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:
@@ -445,25 +445,7 @@ def are_aligned(one: Segment, other: Segment) -> bool:
 def text_blocks(lines: list[Line]) -> Iterator[list[Line]]:
     """Yield lines in reading order, whatever the file draws first: columns of prose one after the other."""
     first, last = body_of(lines)
-    body = lines[first:last]
-    blocks = list(filter(None, columns_in(body)))
-    if len(blocks) < 2:  # parts of a page, with wide gaps between them, have columns of their own
-        blocks = [[]]
-        for part in parts_of(body):
-            columns = list(filter(None, columns_in(part)))
-            if len(columns) > 1:
-                blocks += [*columns, []]
-            else:
-                blocks[-1] += part
-    yield from (lines[:first], *blocks, lines[last:])
-
-
-def parts_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Yield the lines between wide gaps over the whole width."""
-    heights = [line[0].top - line[0].bottom for line in lines]
-    far = TALL * median(heights) if heights else 0.0
-    starts = [n for n, (a, b) in enumerate(pairwise(lines), 1) if a[0].middle - b[0].middle > far]
-    yield from (list(lines[start:end]) for start, end in pairwise([0, *starts, len(lines)]))
+    yield from (lines[:first], *columns_in(lines[first:last]), lines[last:])
 
 
 def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
@@ -536,15 +518,6 @@ def has_lines(cell: Segment) -> bool:
     """Whether a cell of a row has more letters than a line of its height holds."""
     n, height = len(cell.text), cell.top - cell.bottom
     return n > SHORT and "\n" not in cell.text and NARROWEST * n * height > cell.right - cell.left
-
-
-def row_starts(lines: Sequence[Line]) -> list[int]:
-    """Return the places of the lines that stand farther below the one above than most do."""
-    distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
-    usual = sorted(distances)[len(distances) // 4] if distances else 0.0
-    if usual < LEAST_LINE * (lines[0][0].top - lines[0][0].bottom):  # columns with lines at other heights
-        return [0]
-    return [0, *(n for n, distance in enumerate(distances, 1) if distance > ROW_GAP * usual)]
 
 
 def is_prose(lines: Sequence[Line]) -> bool:
@@ -738,7 +711,6 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2
-    starts = row_starts(lines)
     row: list[Segment | None] = []
     above: Line = []
     for number, line in enumerate(lines):
@@ -750,7 +722,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
             goes_on = bool(row) and not is_below_rule and None in (row[0], cells[0]) and not is_below_group
         else:
             few = n_cells < len(columns) - 1 or len(columns) == 2
-            goes_on = bool(row) and cells[0] is None and few and number not in starts
+            goes_on = bool(row) and cells[0] is None and few
         pairs = ((a.text, b.text) for a, b in zip(row, cells, strict=False) if a and b)
         is_sum = (
             row and not row[0] and n_cells == 1 and all(NUMBER.fullmatch(each.text) for each in row if each)
