@@ -20,25 +20,32 @@ def tides(place):
 
 @pytest.fixture
 def batches(monkeypatch):
-    """Nothing is short, a batch is two chunks, and a job embeds as many as are released."""
+    """Nothing is short, a batch is two chunks, and the test's jobs embed as many as are released."""
     monkeypatch.setattr(embedding, "SHORT_CPU_S", 0)
     monkeypatch.setattr(embedding, "token_seconds_here", lambda *arguments: 1e-3)
     monkeypatch.setattr(Encoder, "block_texts", 2)
-    released, encode_as = threading.Semaphore(0), Encoder.encode_as
+    released, encode_as, earlier = threading.Semaphore(0), Encoder.encode_as, set(threading.enumerate())
 
     def slowly(self, role, texts, *arguments, **options):
-        if "_run" in threading.current_thread().name:  # that of a job
+        thread = threading.current_thread()
+        if "_run" in thread.name and thread not in earlier:  # that of a job of this test
             released.acquire()
         return encode_as(self, role, texts, *arguments, **options)
 
     monkeypatch.setattr(Encoder, "encode_as", slowly)
-    return released
+    yield released
+    released.release(100)
+    for thread in set(threading.enumerate()) - earlier:  # which would take what the next test releases
+        if "_run" in thread.name:
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 def n_kept(app, n=0):
     """How many vectors are kept, once there are ``n``."""
     until = time.monotonic() + 60
-    while (kept := app.session_state["vectors"].n_vectors) < n and time.monotonic() < until:
+    while (kept := app.session_state["vectors"].n_vectors) < n:
+        assert time.monotonic() < until, f"{kept} vectors are kept, not {n}"
         time.sleep(0.01)
     return kept
 
