@@ -27,9 +27,9 @@ NUMBERED = re.compile(
 )
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
-BETWEEN = re.compile(rf"[^\n.]{{1,100}}|{NOTE.pattern}", re.DOTALL)
+BETWEEN = re.compile(rf"[^\n.]{{1,80}}|{NOTE.pattern}", re.DOTALL)
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
-LEAST_OPEN = 60  # characters of a paragraph whose sentence is not finished
+LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
 VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance

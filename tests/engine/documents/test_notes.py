@@ -31,6 +31,7 @@ GERMAN = "Die Küche schließt um zehn.\nGrößere Gruppen melden sich an.\n"
             "鍵は鉢の\ufffd",
             "1 character",
         ),
+        ("a.html", "<meta charset=shift_jis><p>鍵は9～12時".encode("cp932"), "鍵は9～12時", ""),
         ("a.html", "<meta charset=iso-8859-1><p>“a” – 5 €".encode("cp1252"), "“a” – 5 €", ""),
         ("a.htm", "<meta charset=latin-1><p>мир".encode(), "мир", ""),
         ("a.htm", "<meta charset=no-such><p>El niño".encode("latin-1"), "El niño", ""),

@@ -412,18 +412,29 @@ def test_powers_hidden_and_deleted_text_of_rtf():
     assert document.notes == ("hidden text was left out",)
 
 
+def test_heads_and_feet_of_a_text_of_libreoffice_are_read_once_and_without_page_numbers():
+    head = "<style:header><text:p>Bakers' manual</text:p></style:header>"
+    foot = "<style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>"
+    margins = f"<style:master-page>{head}{foot}</style:master-page>" * 2
+    file = opendocument("text", "<text:p>Bread is baked.</text:p>", margins=margins)
+    assert parse_document("a.odt", file).text == "Bakers' manual\n\nBread is baked."
+
+
 def test_a_title_and_notes_of_rtf_that_marks_no_paragraphs():
     content = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\info{\title K\'fcche}}Rent{\footnote By 3 percent.}}"
     document = parse_document("a.rtf", content)
     assert (document.title, document.text.split()) == ("Küche", ["Rent[^1]", "[^1]", "By", "3", "percent."])
 
 
-def opendocument(kind, body, styles="", manifest=""):
+def opendocument(kind, body, styles="", manifest="", margins=""):
     content = (
         f"<office:document-content {NAMESPACES}><office:automatic-styles>{styles}</office:automatic-styles>"
         f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
     )
-    return packed({"META-INF/manifest.xml": f"<m>{manifest}</m>", "content.xml": content})
+    stated = f"<office:document-styles {NAMESPACES}>{margins}</office:document-styles>"
+    return packed(
+        {"META-INF/manifest.xml": f"<m>{manifest}</m>", "content.xml": content, "styles.xml": stated}
+    )
 
 
 @pytest.mark.reads(

@@ -107,6 +107,19 @@ def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
     assert text.endswith("Item | Size | Price\nLamp | 40 cm | 12.50\nChair |  | 80.00\nTable | 2 m")
 
 
+def test_wide_blanks_of_one_cell_that_is_set_in_full_are_no_columns():
+    rows = (("Day", "Room", "Work"), *((f"{n} May", "Hall", f"Lamp number {n}") for n in range(1, 6)))
+    spread = [
+        (50, 616, "6 May"),
+        (150, 616, "Hall"),
+        (250, 616, "Two"),
+        (300, 616, "new"),
+        (350, 616, "lamps"),
+    ]
+    text = read(shown(*placed(rows, (50, 150, 250)), *spread)).text
+    assert text.split("\n")[-1] == "6 May | Hall | Two new lamps"
+
+
 def test_lines_between_two_rules_are_one_row():
     rows = ("Fee|When", "20 euros|for cancelling", "|within a week", "|For a copy", "5 euros|Of a page")
     rules = b"".join(b"60 %d m 460 %d l S\n" % (y, y) for y in (712, 697, 673, 649))

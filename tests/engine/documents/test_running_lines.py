@@ -1,6 +1,6 @@
 import pytest
 
-from engine.documents.formats.running_lines import without_running_lines
+from engine.documents.formats.running_lines import with_whole_sentences, without_running_lines
 from engine.documents.sentences import sentence_spans
 from tests.one_document import parse_document
 from tests.pdf_file import make_pdf
@@ -35,6 +35,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
             ],
             (TEXTS[0], f"Chapter 1: All breads\n{TEXTS[1]}", *TEXTS[2:]),
         ),
+        (["The bakers' manual\na", "The bakers' manual\nb"], ("The bakers' manual\na", "b")),  # all pages
     ],
 )
 @pytest.mark.leaves_out("PDF", "(page numbers)")
@@ -45,7 +46,7 @@ def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
 @pytest.mark.parametrize(
     "pages",
     [
-        ["Bakers' manual\na", "Bakers' manual\nb"],  # on two pages only
+        ["Bakers' manual\na", "Bakers' manual\nb"],  # on two pages only, and short
         ["Day 1\na", "Day 2\nb", "Day 3\nc"],
         # numbers of something else: years, weeks, customers, questions
         *(
@@ -66,6 +67,30 @@ def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
 )
 def test_other_lines_stay(pages):
     assert without_running_lines(pages) == pages
+
+
+OPEN = "The large oven is heated before dawn with the wood of old apple trees, which the baker"
+
+
+def test_a_sentence_goes_on_behind_the_notes_heads_and_feet_of_its_pages():
+    pages = [f"One.\n\n{OPEN}\n\n1 Of 1931.\n\nBakery", "The manual\n\nbuys in autumn.\n\nTwo."]
+    assert with_whole_sentences(pages) == [
+        f"One.\n\n1 Of 1931.\n\nBakery\n\n{OPEN}",
+        "buys in autumn.\n\nThe manual\n\nTwo.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"{OPEN} buys.\n\n1 Of 1931.\n\nbuys in autumn.",  # the sentence ends
+        f"{OPEN}\n\n1 Of 1931.\n\nBuys in autumn.",
+        f"{OPEN}\n\nBakery\n\nbuys in autumn.",  # a heading on the same page
+        f"{OPEN}\n\nThe bread is baked. It is\n\nbuys in autumn.",
+    ],
+)
+def test_other_paragraphs_stay(page):
+    assert with_whole_sentences(["One.", page]) == ["One.", page]
 
 
 def test_a_sentence_goes_on_across_the_pages_of_a_pdf():
