@@ -118,26 +118,24 @@ def add_and_norm(
     return layer_norm(total, params[f"{name}.norm.weight"], params[f"{name}.norm.bias"], config.norm_eps)
 
 
-def encoder_layer(x: Array, params: Params, name: str, config: Seq2SeqConfig, trace: Tracer) -> Array:
-    """Self-attention and feed-forward, add & norm after each: ``(..., n_source, d_model)`` to the same."""
-    part, part_trace = f"{name}.attention", scoped(trace, "attention")
-    attended = multi_head_attention(x, x, None, params, part, config, part_trace)
-    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
-    part, part_trace = f"{name}.ffn", scoped(trace, "ffn")
-    transformed = feed_forward(x, params, part, part_trace)
-    return trace("output", add_and_norm(x, transformed, params, part, config, part_trace))
-
-
-def decoder_layer(
-    x: Array, memory: Array, mask: Array, params: Params, name: str, config: Seq2SeqConfig, trace: Tracer
+def layer_forward(
+    x: Array,
+    memory: Array | None,
+    mask: Array | None,
+    params: Params,
+    name: str,
+    config: Seq2SeqConfig,
+    trace: Tracer,
 ) -> Array:
-    """Masked self-attention, cross-attention, feed-forward: ``(..., n_target, d_model)`` to the same."""
-    part, part_trace = f"{name}.attention", scoped(trace, "attention")
-    attended = multi_head_attention(x, x, mask, params, part, config, part_trace)
-    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
-    part, part_trace = f"{name}.cross_attention", scoped(trace, "cross_attention")
-    attended = multi_head_attention(x, memory, None, params, part, config, part_trace)
-    x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
+    """Self-attention, cross-attention to a decoder's ``memory``, feed-forward; add & norm after each.
+
+    ``(..., n_tokens, d_model)`` to the same.
+    """
+    for kind, source, seen in (("attention", x, mask), ("cross_attention", memory, None)):
+        if source is not None:
+            part, part_trace = f"{name}.{kind}", scoped(trace, kind)
+            attended = multi_head_attention(x, source, seen, params, part, config, part_trace)
+            x = part_trace("norm", add_and_norm(x, attended, params, part, config, part_trace))
     part, part_trace = f"{name}.ffn", scoped(trace, "ffn")
     transformed = feed_forward(x, params, part, part_trace)
     return trace("output", add_and_norm(x, transformed, params, part, config, part_trace))
@@ -149,7 +147,8 @@ def encode(ids: Array, params: Params, config: Seq2SeqConfig, trace: Tracer = no
     trace = scoped(trace, "encoder")
     x = embed(ids, params, config, scoped(trace, "embeddings"))
     for i in range(config.n_encoder_layers):
-        x = encoder_layer(x, params, f"encoder.layers.{i}", config, scoped(trace, f"layers.{i}"))
+        name, part_trace = f"encoder.layers.{i}", scoped(trace, f"layers.{i}")
+        x = layer_forward(x, None, None, params, name, config, part_trace)
     return x
 
 
@@ -163,5 +162,5 @@ def decode(
     mask = causal_mask(ids.shape[-1], ids.shape[-1], x.dtype)
     for i in range(config.n_decoder_layers):
         name, part_trace = f"decoder.layers.{i}", scoped(decoder, f"layers.{i}")
-        x = decoder_layer(x, memory, mask, params, name, config, part_trace)
+        x = layer_forward(x, memory, mask, params, name, config, part_trace)
     return trace("logits", linear(x, params["embedding.weight"]))

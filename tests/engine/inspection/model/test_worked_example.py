@@ -24,7 +24,7 @@ from engine.inspection.model.worked_example import (
     positions,
     random_decoder,
 )
-from engine.models.seq2seq import Seq2SeqConfig, encoder_layer
+from engine.models.seq2seq import Seq2SeqConfig, layer_forward
 from engine.trace import Trace
 
 FILE = Path(__file__).parents[4] / "data" / "random_transformer.json"
@@ -100,7 +100,7 @@ def test_with_the_options_of_the_paper_a_block_is_the_engine_s_encoder_layer(see
     for part in ("attention", "ffn"):
         params |= {f"layer.{part}.norm.weight": np.ones(4), f"layer.{part}.norm.bias": np.zeros(4)}
     x = m["tokens"] + positions(2, options)
-    expected = encoder_layer(x, params, "layer", config, Trace())
+    expected = layer_forward(x, None, None, params, "layer", config, Trace())
     np.testing.assert_allclose(encoder_block(x, m, options), expected, atol=1e-12)
 
 
