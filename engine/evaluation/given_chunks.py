@@ -52,15 +52,6 @@ def measure_given(
     for configuration in configurations:
         if reason := reason_unavailable(configuration.retriever, model):
             raise InputError(reason)
-    index = chunks_in(index, documents)
-    cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
-    cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)
-    labelled = LabelledChunks(questions, index.chunks, resamples(len(questions)))
-    return measure_configurations(configurations, labelled, model, cache, Progress(len(configurations)))
-
-
-def chunks_in(index: Index, documents: Sequence[Document]) -> Index:
-    """Return the part of an index that is of some documents, with each chunk at its place in the text."""
     texts = {document.name: document.text for document in documents}
     rows = [row for row, chunk in enumerate(index.chunks) if chunk.document in texts]
     if not rows:
@@ -71,7 +62,11 @@ def chunks_in(index: Index, documents: Sequence[Document]) -> Index:
     if index.idf is not None and len(rows) < len(index.chunks):
         raise InputError("pooling idf weighs words by all given chunks: search all of their documents")
     check_places(index, rows, texts, "give the document that it was cut from")
-    return index.subset(rows)
+    index = index.subset(rows)
+    cache = VectorCache(max_bytes=ROOM * index.vectors.nbytes + len(questions) * index.vectors[0].nbytes)
+    cache.put_many(model.prompts.before("document", index.texts), index.vectors, index.spec)
+    labelled = LabelledChunks(questions, index.chunks, resamples(len(questions)))
+    return measure_configurations(configurations, labelled, model, cache, Progress(len(configurations)))
 
 
 def check_places(index: Index, rows: Sequence[int], texts: Mapping[str, str], remedy: str) -> None:

@@ -80,7 +80,10 @@ def assemble_prompt(
             f"the question alone makes a prompt of {len(bare.encoding)} tokens, {max_prompt_tokens} are "
             f"allowed: shorten it or allow more prompt tokens"
         )
-    kept = fitting_turns(question, turns, decoder, len(bare.encoding), max_prompt_tokens)
+    n_bare, kept = len(bare.encoding), tuple(turn for turn in turns if turn.answer)
+    room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - n_bare)
+    while kept and len(draft(question, [], decoder, kept).encoding) - n_bare > room:
+        kept = kept[1:]
     passages: list[str] = []
     for hit in hits:
         passage = fitting_part(question, passages, hit.chunk.text, decoder, max_prompt_tokens, kept)
@@ -116,17 +119,6 @@ def assemble_prompt(
         turn_tokens=final.turn_tokens,
         spans=tuple(final.spans),
     )
-
-
-def fitting_turns(
-    question: str, turns: Sequence[Turn], decoder: Decoder, n_bare: int, max_prompt_tokens: int
-) -> tuple[Turn, ...]:
-    """Return the last answered turns that fit in their share, behind a prompt of ``n_bare`` tokens."""
-    room = min(int(TURNS_SHARE * max_prompt_tokens), max_prompt_tokens - n_bare)
-    kept = tuple(turn for turn in turns if turn.answer)
-    while kept and len(draft(question, [], decoder, kept).encoding) - n_bare > room:
-        kept = kept[1:]
-    return kept
 
 
 def fitting_part(

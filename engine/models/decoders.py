@@ -44,7 +44,9 @@ def read_gguf_model(file: GGUF, compiled: bool) -> tuple[DecoderConfig, DecoderW
 
     With ``compiled``, matrices keep the file's quantization if the compiled operations support the model.
     """
-    check_type(file)
+    kind = "mmproj" if file.get("general.architecture") == "clip" else file.get("general.type")
+    if isinstance(kind, str) and kind in OTHER_TYPES:
+        raise ModelFileError(f"{file.path} is {OTHER_TYPES[kind]}")
     family = file_module(file["general.architecture"], file.path)
     config = family.read_gguf_config(file)
     packed = compiled and has_compiled_ops(config)
@@ -124,13 +126,6 @@ OTHER_TYPES = {
     "mmproj": "the part of a model that reads pictures or sound: give the file of the language model itself",
     "imatrix": "a table of statistics for quantising a model: give the file of the model itself",
 }
-
-
-def check_type(file: GGUF) -> None:
-    """Raise `ModelFileError` for a GGUF file that holds no model of its own."""
-    kind = "mmproj" if file.get("general.architecture") == "clip" else file.get("general.type")
-    if isinstance(kind, str) and kind in OTHER_TYPES:
-        raise ModelFileError(f"{file.path} is {OTHER_TYPES[kind]}")
 
 
 def file_module(architecture: object, path: Path) -> ModuleType:

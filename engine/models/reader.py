@@ -6,7 +6,7 @@ answer in this passage" (section 4.3).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -148,7 +148,11 @@ class Reader(MadeByMethod):
                 f"{config.n_layers} of {config.d_model}: the reader belongs to another model"
             )
         with damaged_files(path):
-            tensors = with_scales(content) | bert.embedding_tensors(encoder.weights)
+            tensors: dict[str, Any] = {
+                name: StoredMatrix(array, content[f"{name}.scale"]) if array.dtype == np.int8 else array
+                for name, array in content.items()
+                if not name.endswith(".scale")
+            } | bert.embedding_tensors(encoder.weights)
             weights = bert.read_weights(tensors, config, np.dtype(np.float32))
             head = TensorReader(tensors, np.dtype(np.float32)).dense(HEAD, config.d_model, 2)
         return cls.of(encoder, weights, head, path.parent.name)
@@ -380,12 +384,3 @@ def read_content(path: Path) -> tuple[dict[str, Array], ReaderHeader]:
         return map_safetensors(path) if path == READER_FILE else load(content), header
     except (SafetensorError, *UNREADABLE) as error:
         raise ModelFileError(f"{path} is damaged ({reason_of(error)}): check it out again") from error
-
-
-def with_scales(tensors: Mapping[str, Array]) -> dict[str, Any]:
-    """Return tensors of a reader's file, matrices as they are stored."""
-    return {
-        name: StoredMatrix(array, tensors[f"{name}.scale"]) if array.dtype == np.int8 else array
-        for name, array in tensors.items()
-        if not name.endswith(".scale")
-    }

@@ -1,7 +1,5 @@
 """Small to big: search small chunks, whose vectors are specific, and return the larger ones around them."""
 
-from collections.abc import Sequence
-
 from ..layers.tracing import Array
 from .embedding_spec import Query
 from .index import Hit, Index, Place, place_of
@@ -26,15 +24,12 @@ def search_parents(index: Index, query: Query, k: int, order: Array | None = Non
         passages = list(best.values())[:k]
         if len(passages) >= k or depth >= index.n_searched:
             is_scored = order is None or not any(hit.chunk.parent for hit in found)
-            return passages if is_scored else nearest_scores(passages, index, query)
+            if is_scored:
+                return passages
+            scored = []
+            for hit in passages:
+                rows = index.children.get(place_of(hit.chunk), ())
+                cosines = index.vectors_of(list(rows)) @ query.vector  # (n_children,)
+                scored.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
+            return scored
         depth *= 2
-
-
-def nearest_scores(passages: Sequence[Hit], index: Index, query: Query) -> list[Hit]:
-    """Give each passage the score of the nearest of all its children."""
-    found = []
-    for hit in passages:
-        rows = index.children.get(place_of(hit.chunk), ())
-        cosines = index.vectors_of(list(rows)) @ query.vector  # (n_children,)
-        found.append(Hit(hit.chunk, max([hit.score, *cosines.tolist()])))
-    return found

@@ -64,7 +64,9 @@ class VectorCache:
         vectors = np.zeros((len(keys), spec.d_model), np.float32)
         known = np.zeros(len(keys), bool)
         for row, key in enumerate(keys):
-            if (blob := valid_blob(key, found.get(key), spec.d_model)) is not None:
+            check, blob = found.get(key, (None, None))
+            right = isinstance(blob, bytes) and len(blob) == FLOAT32.itemsize * spec.d_model
+            if right and check == checksum(key, blob):  # else it is missing or damaged
                 vectors[row], known[row] = np.frombuffer(blob, FLOAT32), True
         known &= np.isfinite(vectors).all(axis=1)
         vectors[~known] = 0
@@ -148,15 +150,6 @@ def look_up(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes
         stale = f"key IN ({marks}) AND +used < ?"
         connection.execute(f"UPDATE vectors SET used = ? WHERE {stale}", [now, *some, now - FRESH_NS])
     return found
-
-
-def valid_blob(key: bytes, row: tuple[Any, Any] | None, d_model: int) -> bytes | None:
-    """Return the bytes of a vector, or None if the row is missing or damaged."""
-    if row is None:
-        return None
-    check, blob = row
-    right = isinstance(blob, bytes) and len(blob) == FLOAT32.itemsize * d_model
-    return blob if right and check == checksum(key, blob) else None
 
 
 def checksum(key: bytes, blob: bytes) -> bytes:

@@ -123,7 +123,9 @@ class Batcher:
 
     def _take(self) -> list[Place]:
         """Take the next batch from the queue: an equal share of each request, then the rest in order."""
-        self._drop_answered()
+        for job in [each for each in self._jobs if each.answer.done()]:  # cancelled, or failed in a batch
+            self._jobs.remove(job)
+            self.waiting_tokens -= sum(job.sizes[job.n_taken :])
         if not self._jobs or self._closed:
             return []
         jobs = [job for job in self._jobs if job.key == self._jobs[0].key]
@@ -143,12 +145,6 @@ class Batcher:
         unfinished = (job for job in served if job.n_taken < len(job.items))
         self._jobs = deque([*(job for job in self._jobs if job not in served), *unfinished])
         return places
-
-    def _drop_answered(self) -> None:
-        """Take requests out of the queue that were cancelled, or failed in an earlier batch."""
-        for job in [each for each in self._jobs if each.answer.done()]:
-            self._jobs.remove(job)
-            self.waiting_tokens -= sum(job.sizes[job.n_taken :])
 
 
 def settle(jobs: Collection[Job], error: Exception | None = None) -> None:

@@ -133,15 +133,11 @@ def merged(base: Workspace, ours: Workspace, theirs: Workspace) -> Workspace:
                 sets[name] = list(questions.values())
             else:
                 sets.pop(name, None)
-    settings = merged_settings(base.settings, ours.settings, theirs.settings)
+    every = [one.settings for one in (base, ours, theirs)]
+    within = {key for key in ours.settings if all(isinstance(table.get(key, {}), dict) for table in every)}
+    inner = {key: three_way(*(table.get(key, {}) for table in every)) for key in within}
+    settings = three_way(*every) | inner
     return Workspace(tuple(documents.values()), settings, None, sets, tuple(runs.values()), theirs.saved_as)
-
-
-def merged_settings(*tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge tables, and those in them, changed independently since the first; the second wins conflicts."""
-    within = {key for key in tables[1] if all(isinstance(table.get(key, {}), dict) for table in tables)}
-    inner = {key: [table.get(key, {}) for table in tables] for key in within}
-    return three_way(*tables) | {key: three_way(*each) for key, each in inner.items()}
 
 
 def numbered(questions: Sequence[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:

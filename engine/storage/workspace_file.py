@@ -39,7 +39,13 @@ def write_rows(connection: sqlite3.Connection, rows: Rows, saved_as: str, name: 
     """Write the tables that changed, in one transaction, and return the digest of all."""
     digests = [table_digest(table, within_limit(table, rows[table], name)) for table in TABLES]
     with transaction(connection):
-        found = create_tables(connection, name)
+        found: list[str] = []  # the digests of the tables that are there
+        if file_version(connection):
+            check_schema(connection, name)
+            found = read_digests(connection)
+        else:
+            for statement in SCHEMA:
+                connection.execute(statement)
         if found and joined(found) not in (saved_as, joined(digests)):
             raise DocumentError(
                 f"{name} holds another workspace, or changes of another session: open it again, or save "
@@ -69,16 +75,6 @@ def read_rows(connection: sqlite3.Connection, name: str) -> tuple[Rows, str]:
     if digests != read_digests(connection):
         raise ValueError("its content has changed since it was saved")
     return rows, joined(digests)
-
-
-def create_tables(connection: sqlite3.Connection, name: str) -> list[str]:
-    """Create missing tables; return the digests of existing ones."""
-    if file_version(connection):
-        check_schema(connection, name)
-        return read_digests(connection)
-    for statement in SCHEMA:
-        connection.execute(statement)
-    return []
 
 
 def replace_rows(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:

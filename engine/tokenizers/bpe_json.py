@@ -75,6 +75,10 @@ def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Cha
     """Read the changes made before a text is split, and the regular expressions that split it into words."""
     changes: list[Change] = []
     patterns: list[str] = []
+    normalizers = parts_of(content.get("normalizer"), "normalizers")
+    has_blanks = not any(
+        part["type"] == "Replace" and part["pattern"] == {"String": " "} for part in normalizers
+    )
     for part in parts_of(content.get("pre_tokenizer"), "pretokenizers"):
         match part:
             case {"type": "ByteLevel", "add_prefix_space": bool(prefix)} if not (prefix and patterns):
@@ -89,19 +93,11 @@ def read_pre_tokenizer(content: Mapping[str, Any], path: Path) -> tuple[list[Cha
                 scheme = part.get("prepend_scheme", "always") if prefixed else "never"
                 changes += [partial(replace, old=" ", new=BLANK), *PREFIXES[scheme]]
                 patterns += [WORD_WITH_BLANK] if part.get("split", True) else []
-            case {"type": "Split", "pattern": {"String": " "}} if replaces_blanks(content):
+            case {"type": "Split", "pattern": {"String": " "}} if not has_blanks:
                 pass  # no space is left to split at (Gemma)
             case _:
                 raise ModelFileError(f"{path}: pre-tokenizer {part!r} cannot be read")
     return changes, patterns
-
-
-def replaces_blanks(content: Mapping[str, Any]) -> bool:
-    """Whether a normalizer replaces all spaces of a text."""
-    return any(
-        part["type"] == "Replace" and part["pattern"] == {"String": " "}
-        for part in parts_of(content.get("normalizer"), "normalizers")
-    )
 
 
 def drops_blank(decoder: Mapping[str, Any]) -> bool:

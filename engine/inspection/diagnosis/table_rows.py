@@ -23,8 +23,12 @@ def flattened(document: Document, place: Location) -> str:
     """Return in which way the table around a passage was read without its columns; empty where it was not."""
     if document.row_at(place.start) is not None:
         return ""
-    lines, first, last = lines_around(document.text, place)
-    own = [line for line in lines[first:last] if line.strip()]
+    text = document.text
+    start, end = text.rfind("\n\n", 0, place.start) + 1, text.find("\n\n", place.end)
+    lines = text[start : None if end < 0 else end].split("\n")  # of the paragraph around the passage
+    first = text.count("\n", start, place.start)
+    n_lines = text.count("\n", place.start, place.end) + 1
+    own = [line for line in lines[first : first + n_lines] if line.strip()]
     if any(CELL_GAP in line or SENTENCE_END.search(line) for line in own) or not own:
         return ""
     kinds: dict[str, Callable[[str], int]] = {
@@ -40,15 +44,6 @@ def flattened(document: Document, place: Location) -> str:
     if len(cells) >= FEWEST_CELLS and sum(n_numbers(cell) > 0 for cell in cells) > 1:
         return "each of its cells is a line"
     return ""
-
-
-def lines_around(text: str, place: Location) -> tuple[list[str], int, int]:
-    """Return the lines of the paragraph around a passage, and the first and the last that hold it."""
-    start = text.rfind("\n\n", 0, place.start) + 1
-    end = text.find("\n\n", place.end)
-    lines = text[start : None if end < 0 else end].split("\n")
-    first = text.count("\n", start, place.start)
-    return lines, first, first + text.count("\n", place.start, place.end) + 1
 
 
 def n_cells_of_numbers(line: str) -> int:

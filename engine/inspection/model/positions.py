@@ -67,22 +67,20 @@ def decoder_score_by_distance(decoder: Decoder, n_distances: int) -> DistanceSco
         rope = config.rope
         frequencies = rope_frequencies(2 * len(rope.factors), rope.theta, rope.factors)
         scores = rope_scores(frequencies, n_distances, config.d_head, rope.scale)
-        return with_local_layers(scores, config) if isinstance(config, Gemma3Config) else scores
+        if not isinstance(config, Gemma3Config):
+            return scores
+        rope = config.local_rope
+        frequencies = rope_frequencies(config.d_head, rope.theta, rope.factors)
+        local = rope_scores(frequencies, n_distances, config.d_head)
+        change = np.concatenate([scores.change, local.change])
+        change[1, max(filter(None, config.windows), default=0) :] = np.nan
+        return same_at_all_positions("RoPE", ("layers that see all tokens", "layers with a window"), change)
     if not isinstance(weights, GPT2Weights):
         raise InputError(
             f"{model_name(decoder.name)} has positions that are not shown yet: choose another decoder"
         )
     root_mean_square = np.sqrt(np.square(weights.token_table.T).mean())
     return learned_scores(weights.position_table / root_mean_square, n_distances)
-
-
-def with_local_layers(scores: DistanceScores, config: Gemma3Config) -> DistanceScores:
-    """Return the lines of Gemma 3: of the layers that see all tokens, and of those with a window."""
-    rope, n_distances = config.local_rope, len(scores.distances)
-    local = rope_scores(rope_frequencies(config.d_head, rope.theta, rope.factors), n_distances, config.d_head)
-    change = np.concatenate([scores.change, local.change])
-    change[1, max(filter(None, config.windows), default=0) :] = np.nan
-    return same_at_all_positions("RoPE", ("layers that see all tokens", "layers with a window"), change)
 
 
 def learned_scores(table: Array, n_distances: int) -> DistanceScores:

@@ -111,7 +111,13 @@ def update_index(
         if not rebuild and (folder / MANIFEST).exists():
             old = open_index(folder)
             stack.callback(release, old.settings.uri)
-            check_settings(old, settings, folder)
+            for name, value in settings.options.items():
+                if (was := old.settings.options[name]) != value:
+                    option = name.replace("_", "-")
+                    raise InputError(
+                        f"the index in {folder} was made with {option} {was}, not {value}: give --{option} "
+                        f"{was}, another folder, or --rebuild to embed everything anew"
+                    )
             as_indexed(old, model, folder)
         say(f"Reading {corpus}")
         files, failures = read_files(paths, old, not isinstance(embedder, Cluster), on_page)
@@ -250,17 +256,6 @@ def check_outside(corpus: Path, folder: Path) -> None:
         below = folder.resolve().relative_to(corpus.resolve()).as_posix()
         if not is_hidden(below):
             raise InputError(f"{folder} is within the corpus {corpus}: give a folder outside of it")
-
-
-def check_settings(old: StoredIndex, settings: IndexSettings, folder: Path) -> None:
-    """Raise `InputError` for other settings than those of a folder's index."""
-    for name, value in settings.options.items():
-        if (was := old.settings.options[name]) != value:
-            option = name.replace("_", "-")
-            raise InputError(
-                f"the index in {folder} was made with {option} {was}, not {value}: give --{option} {was}, "
-                f"another folder, or --rebuild to embed everything anew"
-            )
 
 
 def read_files(

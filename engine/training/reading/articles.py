@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,9 @@ def read_article(raw: dict[str, Any]) -> Article:
         for question in paragraph["qas"]:
             span = None
             if question["answers"] and not question.get("is_impossible", False):
-                answer, start = most_given(question["answers"])
+                # The one that most people gave, the shortest of those given equally often.
+                counts = Counter((one["text"], one["answer_start"]) for one in question["answers"])
+                answer, start = min(counts, key=lambda one: (-counts[one], len(one[0])))
                 span = first + start, first + start + len(answer)
                 if text[slice(*span)] != answer:
                     raise InputError(
@@ -88,12 +89,6 @@ def read_article(raw: dict[str, Any]) -> Article:
             given = tuple(dict.fromkeys(each["text"] for each in question["answers"])) if span else ()
             questions.append(Question(question["question"], span, first, given))
     return Article(Document(title, text), tuple(questions))
-
-
-def most_given(answers: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    """Return the answer, with its start, that most people gave, the shortest of those given equally often."""
-    counts = Counter((answer["text"], answer["answer_start"]) for answer in answers)
-    return min(counts, key=lambda answer: (-counts[answer], len(answer[0])))
 
 
 def with_headings(article: Article, rng: np.random.Generator, share: float = 0.5) -> Article:

@@ -15,7 +15,7 @@ from ...documents.document import Chunk
 from ...documents.splitters import Splitting, split
 from ...layers.tracing import Array
 from ...tokenizers.text_tokenizer import TextTokenizer
-from .articles import Article, Asked, Question, Span, read_squad, with_headings
+from .articles import Article, Asked, Span, read_squad, with_headings
 from .negatives import ArticleText, holds, negated, opposite, other_chunk, other_words, without_sentence
 from .records import records
 
@@ -115,10 +115,11 @@ def asked_of(
     """Yield the questions of an article with their passages, and those made of them."""
     by_people = {question.paragraph for question in article.questions if question.span is None}
     for question in article.questions:
-        right = passage_of(question, [chunk.chunk for chunk in read.chunks], rng)
-        if right is None:  # chunks end within the answer
+        first, last = question.span or (question.paragraph, question.paragraph + 1)
+        holding = [each for each in read.chunks if each.chunk.start <= first and last <= each.chunk.end]
+        if not holding:  # chunks end within the answer
             continue
-        chunk = read.chunks[right]
+        chunk = holding[int(rng.integers(len(holding)))]
         start, passage = chunk.chunk.start, chunk.chunk.text
         span = question.span and (question.span[0] - start, question.span[1] - start)
         asked = Asked(question.text, passage, span, None, "answered" if span else "asked by people")
@@ -141,13 +142,6 @@ def asked_of(
         if rng.random() < shares.negated:
             made.append(negated(asked, chunk, rng))
         yield from filter(None, made)
-
-
-def passage_of(question: Question, chunks: Sequence[Chunk], rng: np.random.Generator) -> int | None:
-    """Draw a chunk that holds a question's answer, or its paragraph's start where nothing answers it."""
-    start, end = question.span or (question.paragraph, question.paragraph + 1)
-    found = [i for i, chunk in enumerate(chunks) if chunk.start <= start and end <= chunk.end]
-    return found[int(rng.integers(len(found)))] if found else None
 
 
 def tokenized(asked: Sequence[Asked], tokenizer: TextTokenizer) -> ReadingSet:
