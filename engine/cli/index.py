@@ -1,6 +1,5 @@
 """The command that writes an index to a folder: ``python -m engine index``."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -8,13 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..documents.document import Chunk
 from ..documents.splitters import check_splitting
 from ..documents.truncation import limit_warning
 from ..errors import InputError
 from ..models.precision import chosen_precision
 from ..progress import progress, say
-from ..retrieval.index_choice import Measured
 from ..retrieval.index_kinds import INDEX_KINDS
 from ..retrieval.stored.index_folder import IndexSettings, StoredIndex, kept_settings
 from ..retrieval.stored.index_update import check_outside, save_given, update_index
@@ -165,14 +162,10 @@ def print_choice(stored: StoredIndex) -> None:
 
 def choice_json(stored: StoredIndex) -> dict[str, Any]:
     """Return what `print_choice` says for the JSON output."""
-    measured = [measured_json(each, stored.index.chunks) for each in stored.choice.measured]
-    return {**asdict(stored.choice), "measured": measured}
-
-
-def measured_json(measured: Measured, chunks: Sequence[Chunk]) -> dict[str, Any]:
-    """Return the figures of an index for the JSON output, with the places of what it lost."""
-    lost = [
-        {"searched": place(chunks[one.query]), "lost": place(chunks[one.row]), "rank": one.rank}
-        for one in measured.lost
-    ]
-    return {**asdict(measured), "lost": lost}
+    chunks, found = stored.index.chunks, asdict(stored.choice)
+    for measured in found["measured"]:
+        measured["lost"] = [
+            {"searched": place(chunks[one["query"]]), "lost": place(chunks[one["row"]]), "rank": one["rank"]}
+            for one in measured["lost"]
+        ]
+    return found

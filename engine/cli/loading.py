@@ -219,7 +219,16 @@ def load_searched(
     wanted = options.filter
     unrelated: Array | None
     if options.index is not None:
-        model, stored = open_searched(options, options.index, retriever)
+        say(f"Reading {options.index}")
+        stored = open_index(options.index)
+        check_agrees(options, stored)
+        settings = stored.settings
+        sparse = options.sparse or (settings.sparse if RETRIEVERS[retriever].uses_sparse else "")
+        model = load_search_model(
+            replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
+            second_models([retriever], replace(options, sparse=sparse)),
+        )
+        model = as_indexed(stored, model, options.index)
         index, loaded, unrelated = stored.index, Loaded(stored.noted, stored.failures), stored.unrelated
         documents: Iterable[Document] = index.documents.values()
         warn_of(loaded.documents, loaded.failures)
@@ -271,20 +280,6 @@ def index_searched(options: SearchedOptions, model: Model) -> tuple[Index, Loade
             )
     say(f"Reading {options.vectors}")
     return read_index(options.vectors, model, options.pooling), Loaded()
-
-
-def open_searched(options: SearchedOptions, folder: Path, retriever: str) -> tuple[Model, StoredIndex]:
-    """Read the index of a folder, and load the models that made it."""
-    say(f"Reading {folder}")
-    stored = open_index(folder)
-    check_agrees(options, stored)
-    settings = stored.settings
-    sparse = options.sparse or (settings.sparse if RETRIEVERS[retriever].uses_sparse else "")
-    model = load_search_model(
-        replace(options, model=settings.model, prompts=settings.prompts, precision=settings.precision),
-        second_models([retriever], replace(options, sparse=sparse)),
-    )
-    return as_indexed(stored, model, folder), stored
 
 
 def check_agrees(options: SearchedOptions, stored: StoredIndex) -> None:

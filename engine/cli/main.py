@@ -87,7 +87,10 @@ def answer_settings(answering: AnsweringOptions, sampling: Sampling) -> AnswerSe
     if answering.write:
         unused, reason = unused_settings(sampling), "as the temperature is 0: add --temperature 0.7, say"
     else:
-        unused, reason = writing_options(answering, sampling), "as no text is written without --write"
+        own = [each for each in fields(answering) if each.name in WRITING]
+        unused = [each.name for each in own if getattr(answering, each.name) != each.default]
+        unused += [each.name for each in fields(sampling) if getattr(sampling, each.name) != each.default]
+        reason = "as no text is written without --write"
     if unused:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         say(f"warning: {names} without effect, {reason}")
@@ -103,13 +106,6 @@ def answer_settings(answering: AnsweringOptions, sampling: Sampling) -> AnswerSe
         write=answering.write,
         think=answering.think,
     )
-
-
-def writing_options(answering: AnsweringOptions, sampling: Sampling) -> list[str]:
-    """Return the names of options that are given and that only the decoder's text depends on."""
-    own = [field for field in fields(answering) if field.name in WRITING]
-    given = [field.name for field in own if getattr(answering, field.name) != field.default]
-    return given + [each.name for each in fields(sampling) if getattr(sampling, each.name) != each.default]
 
 
 @app.command(rich_help_panel=MODELS)

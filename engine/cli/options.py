@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
@@ -88,16 +88,6 @@ def check_option(key: str, value: Any) -> Any:
     if SETTINGS[key].choices or key == "k":  # typer has read numbers already
         check_value(key, chosen_precision(value) if key == "precision" else value)
     return value
-
-
-def check_paths(values: Mapping[str, Any]) -> None:
-    """Raise `DocumentError` for an address in place of a path, and for a corpus without readable files."""
-    for name, value in values.items():
-        paths = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path)]
-        for path in paths:
-            check_address(path)
-            if name in ("corpus", "path"):
-                corpus_files(path)
 
 
 @dataclass(frozen=True)
@@ -273,7 +263,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**values: Any) -> None:
         for each in COMMON:  # whose callbacks have run
             del values[each.name]
-        check_paths(values)
+        for name, value in values.items():
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, Path):
+                    check_address(path)
+                    if name in ("corpus", "path"):
+                        corpus_files(path)
         for name, (group, names) in groups.items():
             values[name] = group(**{option: values.pop(option) for option in names})
         command(**values)

@@ -110,7 +110,10 @@ def train_reader(
     trained = [each for number, each in enumerate(articles) if number % HELD_OUT] if n_held else articles
     say(f"Making examples of {counted(len(trained), 'article')}, {n_held:,} held out")
     examples = reading_set(trained, encoder.tokenizer, seed=seed)
-    say(f"{kinds_in_words(examples)} in a pass")
+    share = float(np.mean(examples.examples[:, 2] < 0))
+    kinds = ", ".join(f"{kind} {n:,}" for kind, n in kind_counts(examples).items() if n)
+    n_examples = counted(len(examples.examples), "example")
+    say(f"{n_examples}, {share:.0%} without an answer ({kinds}) in a pass")
     measured = {
         name: sample(reading_set(own, encoder.tokenizer, seed=seed + 1), N_MEASURED, seed)
         for name, own in {"held out": articles[::HELD_OUT][:n_held], "tune": tuning}.items()
@@ -225,11 +228,3 @@ def full_disk_named(path: Path, what: str) -> Iterator[None]:
             f"{what} cannot be written ({error.strerror}), and {kept}: make room and run the same command "
             "again"
         ) from error
-
-
-def kinds_in_words(found: ReadingSet) -> str:
-    """``130,000 examples, 38 % without an answer (swapped 16,000, …)``."""
-    counts = {kind: n for kind, n in kind_counts(found).items() if n}
-    share = float(np.mean(found.examples[:, 2] < 0))
-    kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
-    return f"{counted(len(found.examples), 'example')}, {share:.0%} without an answer ({kinds})"

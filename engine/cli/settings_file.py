@@ -25,21 +25,15 @@ def apply_settings_file(context: typer.Context, path: Path | None) -> None:
 
     As they stand in the file, they are the ``obj`` of the context.
     """
-    context.obj = given_settings(context, path)
-    context.default_map = as_options(context.obj)
-
-
-def given_settings(context: typer.Context, path: Path | None) -> dict[str, Any]:
-    """Return the values of a file, or of `SETTINGS_FILE` in this folder if there is one."""
     found = Path(SETTINGS_FILE) if path is None else path
-    if path is None and not found.is_file():
-        return {}
-    commands: Any = context.find_root().command
-    names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
-    values = read_settings(found, {*names, *SETTINGS})
-    if path is None:
-        say(f"Settings of {found}")
-    return values
+    context.obj = {}
+    if path is not None or found.is_file():
+        commands: Any = context.find_root().command
+        names = {each.name for one in commands.commands.values() for each in one.params if not each.is_eager}
+        context.obj = read_settings(found, {*names, *SETTINGS})
+        if path is None:
+            say(f"Settings of {found}")
+    context.default_map = as_options(context.obj)
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, Any]:
