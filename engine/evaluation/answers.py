@@ -33,6 +33,7 @@ from .questions import csv_rows, file_content, names_for, stem, utf8_text
 
 BUNDLED_ANSWERS = bundled("answers.csv")
 COLUMNS = ("question", "answer")
+N_BINS = 5  # of answers by how sure they are
 PARTS = re.compile(r"\s&(?=\s)")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
@@ -388,10 +389,10 @@ class ReliabilityBin:
     n: int
 
 
-def reliability(rows: Sequence[AnswerRow], n_bins: int = 5) -> list[ReliabilityBin]:
-    """Return how often answers are right by how sure they are, in bins of equally many answers."""
+def reliability(rows: Sequence[AnswerRow]) -> list[ReliabilityBin]:
+    """Return how often answers are right by how sure they are, in `N_BINS` bins of equally many answers."""
     ordered = sorted(rows, key=lambda row: row.confidence)
-    groups = (group for group in np.array_split(np.arange(len(ordered)), n_bins) if len(group))
+    groups = (group for group in np.array_split(np.arange(len(ordered)), N_BINS) if len(group))
     return [
         ReliabilityBin(
             float(np.mean([ordered[number].confidence for number in group])),

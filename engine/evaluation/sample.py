@@ -44,11 +44,11 @@ class Sample(Generic[Asked]):
         return f"{words}, and {len(self.documents):,} of {counted(self.n_documents, 'document')}"
 
 
-def some_questions(questions: Sequence[Asked], most: int = MOST_QUESTIONS, seed: int = SEED) -> list[Asked]:
-    """Return at most so many questions, drawn by a seed, in their order."""
+def some_questions(questions: Sequence[Asked], most: int = MOST_QUESTIONS) -> list[Asked]:
+    """Return at most so many questions, drawn by `SEED`, in their order."""
     if len(questions) <= most:
         return list(questions)
-    rows = np.random.default_rng(seed).choice(len(questions), most, replace=False)
+    rows = np.random.default_rng(SEED).choice(len(questions), most, replace=False)
     return [questions[row] for row in np.sort(rows).tolist()]
 
 

@@ -18,20 +18,19 @@ from .script import rendered
 SPECIAL_TOKENS = {"unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]"}
 
 
-def export_reader(reader: Reader, folder: Path, base: str = DEFAULT_ENCODER) -> None:
+def export_reader(reader: Reader, folder: Path) -> None:
     """Write a reader as a folder of transformers, for `AutoModelForQuestionAnswering`.
 
     Its files are config.json, model.safetensors in float32, tokenizer.json, tokenizer_config.json, a README
-    with the licence, and answer.py, which finds the same spans with transformers and PyTorch. ``base`` is the
-    model that the reader began as, whose config and tokenizer it has. `InputError` where the reader's
-    matrices are rounded to 8 bits.
+    with the licence, and answer.py, which finds the same spans with transformers and PyTorch. It has config
+    and tokenizer of the encoder that it began as. `InputError` where its matrices are rounded to 8 bits.
     """
     if reader.precision != "float32":
         raise InputError(f"the reader is rounded to {reader.precision}: export it as float32")
     encoder = bert.embedding_tensors(reader.weights) | bert.layer_tensors(reader.weights)
     tensors = {f"{bert.BERT_NAMES.prefix}{name}": array for name, array in encoder.items()}
     tensors |= {f"{HEAD}.{kind}": array for kind, array in reader.head._asdict().items()}
-    source = model_path(base)
+    source = model_path(DEFAULT_ENCODER)
     config = read_json(source / "config.json") | {"architectures": ["BertForQuestionAnswering"]}
     # The file of the encoder pads and cuts all texts to 128 tokens.
     tokenizer = read_json(source / "tokenizer.json") | {"truncation": None, "padding": None}

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..layers.positions import FLOAT32
 from ..layers.tracing import Array, Shapes
 from .small_decoder import SmallDecoderConfig
 
@@ -26,7 +25,7 @@ def parameter_shapes(config: SmallDecoderConfig) -> Shapes:
     return shapes | (_norm_shapes("final", d_model) if config.norm_first else {})
 
 
-def init_params(config: SmallDecoderConfig, seed: int, dtype: np.dtype = FLOAT32) -> dict[str, Array]:
+def init_params(config: SmallDecoderConfig, seed: int) -> dict[str, Array]:
     """Random parameters with GPT-2's initialisation; the same for a seed on any machine.
 
     Matrices are normal with standard deviation 0.02, times ``1 / sqrt(2 n_layers)`` for those that add to
@@ -36,11 +35,11 @@ def init_params(config: SmallDecoderConfig, seed: int, dtype: np.dtype = FLOAT32
     params = {}
     for name, shape in parameter_shapes(config).items():
         if len(shape) == 1:
-            params[name] = np.full(shape, name.endswith("norm.weight"), dtype)
+            params[name] = np.full(shape, name.endswith("norm.weight"), np.float32)
             continue
         adds = name.endswith("output.weight")
         std = INIT_STD / np.sqrt(2 * config.n_layers) if adds else INIT_STD
-        params[name] = (rng.standard_normal(shape, np.float32) * np.float32(std)).astype(dtype)
+        params[name] = rng.standard_normal(shape, np.float32) * np.float32(std)
     return params
 
 

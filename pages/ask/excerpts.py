@@ -60,11 +60,11 @@ def excerpts(
     return found
 
 
-def excerpt_html(excerpt: Excerpt, words: Sequence[AnswerSpan] = (), characters: int = CONTEXT) -> str:
+def excerpt_html(excerpt: Excerpt, words: Sequence[AnswerSpan] = ()) -> str:
     """Return quotes within their paragraph, with the words that answer marked, or else all of the quotes.
 
-    Of the paragraph, at most ``characters`` stand on either side. Above the row of a table stand the names of
-    its columns.
+    Of the paragraph, at most `CONTEXT` characters stand on either side. Above the row of a table stand the
+    names of its columns.
     """
     marks = []
     in_row = excerpt.document.row_at(excerpt.span[0]) is not None
@@ -72,13 +72,13 @@ def excerpt_html(excerpt: Excerpt, words: Sequence[AnswerSpan] = (), characters:
         own = sorted((each.start, each.end) for each in (words_in(quote, words) if words else [quote]))
         marks.append((quote.start, quote.end, quote_html(quote, own, source_colour(max(1, number)), in_row)))
     first, last = excerpt.span
-    start = max(0, first - characters)
-    around = unwrapped(excerpt.document.text, start, last + characters)
+    start = max(0, first - CONTEXT)
+    around = unwrapped(excerpt.document.text, start, last + CONTEXT)
     before = around[: first - start].rpartition("\n")[2]
     after = around[last - start :].partition("\n")[0]
-    if len(before) == characters:
+    if len(before) == CONTEXT:
         before = "…" + before.partition(" ")[2]
-    if len(after) == characters:
+    if len(after) == CONTEXT:
         after = after.rpartition(" ")[0] + "…"
     heads = faint_html(" ".join(heads_above(excerpt.document.text, first).split()))
     html, place = (f"{heads}<br>" if heads else "") + faint_html(before.lstrip()), first
