@@ -27,6 +27,7 @@ SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, f
 PARAGRAPH = 1.6  # times the usual distance of lines
 APART = 2.0  # times it: a head or foot in several parts above or below columns
 TALL = 1.5  # times the height of the letters: distance of parts of a page
+TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
 MAX_ROW = 12  # lines of a row
 LEAST_LINE = 0.7  # times the height of letters: the distance of lines
@@ -620,7 +621,7 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
             near += [following] * (min(len(run[0]), len(following)) > 2)
         columns = columns_of(near) if run and len(line) == 1 else []
         is_cell = len(columns) > 1 and len(columns_of([*near, line])) == len(columns)
-        goes_on = is_cell and line[0].left > columns[1][0] - 2
+        goes_on = is_cell and line[0].left > columns[1][0] - 2 and are_near(run[-1], line)
         is_group = len(near) > len(run) and columns and abs(line[0].left - columns[0][0]) < ALIGNED
         is_cell = is_group or (is_cell and (len(following) > 1 or goes_on))
         if len(line) > 1 or is_cell:
@@ -663,6 +664,11 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
 def has_digits(line: Line) -> bool:
     """Whether a line has a digit."""
     return any(map(str.isdigit, chain.from_iterable(each.text for each in line)))
+
+
+def are_near(above: Line, line: Line) -> bool:
+    """Whether a line follows the one above as closely as lines of one cell do."""
+    return above[0].middle - line[0].middle < TIGHT * (line[0].top - line[0].bottom)
 
 
 def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:

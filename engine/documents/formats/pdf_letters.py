@@ -414,7 +414,7 @@ def without_repeated(characters: Any, written: str, places: Sequence[int]) -> tu
     for found in () if written.isascii() else REPEATED.finditer(written):
         start, end = found.span(2)
         before, again = (glyph_of(characters, places[n]) for n in (start - 1, start))
-        if again[0] < before[0] and abs(again[4] - before[4]) < TOUCHING:
+        if again[0] < before[0] and abs(again[4] - before[4]) < RAISED_BOX * before[5]:
             signs[start:end] = [""] * (end - start)
             after = glyph_of(characters, places[min(end + 1, len(places) - 1)])
             if found[3] and after[0] - before[2] < BLANK * before[5]:

@@ -107,6 +107,11 @@ def test_a_table_is_read_row_by_row_and_empty_cells_keep_their_places():
     assert text.endswith("Item | Size | Price\nLamp | 40 cm | 12.50\nChair |  | 80.00\nTable | 2 m")
 
 
+def test_a_line_farther_below_the_rows_than_these_from_one_another_is_none_of_their_cells():
+    rows = ("Name:", "Mill"), ("Smoker:", "Yes")
+    assert read(shown(*placed(rows, (50, 150)), (150, 660, "Approved"))).text.endswith("Yes\n\nApproved")
+
+
 def test_wide_blanks_of_one_cell_that_is_set_in_full_are_no_columns():
     rows = (("Day", "Room", "Work"), *((f"{n} May", "Hall", f"Lamp number {n}") for n in range(1, 6)))
     spread = [
