@@ -32,6 +32,7 @@ FINGERPRINTS: dict[str | type[Any], Callable[[Any], Any]] = {
 }
 OF_DOCUMENTS: dict[str, Any] = {"scope": "session", "hash_funcs": FINGERPRINTS}  # a session's own
 SAMPLE_FILES = bundled("samples")  # a table, numbered steps, a PDF with a scanned page
+bundled_documents = st.cache_resource(show_spinner=False)(load_corpus)
 
 
 class NoDocumentError(Exception):
@@ -46,12 +47,6 @@ class NoDocumentError(Exception):
 def format_names() -> str:
     """Name the formats of files that are read."""
     return ", ".join(each.label for each in FORMATS.values())
-
-
-@st.cache_resource(show_spinner=False)
-def bundled_documents() -> list[Document]:
-    """Return the documents that come with the app."""
-    return load_corpus()
 
 
 def bundled_names() -> set[str]:

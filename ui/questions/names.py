@@ -13,6 +13,9 @@ from ui.text import escape_markdown, joined
 MAX_NAMES_SHOWN = 20  # drawn at once
 NAME_CHARACTERS = 60
 NONE = "none of these: leave them out"
+proposals_of = st.cache_data(
+    max_entries=8, show_spinner="Looking for the documents that are meant…", **OF_DOCUMENTS
+)(proposals)
 
 
 def show_names(
@@ -62,12 +65,6 @@ def show_names(
             on_click=use,
             help="Replaces the names in this set of questions, in this session.",
         )
-
-
-@st.cache_data(max_entries=8, show_spinner="Looking for the documents that are meant…", **OF_DOCUMENTS)
-def proposals_of(questions: Sequence[AboutDocument], documents: Sequence[Document]) -> list[Proposal]:
-    """Return a proposal for each unknown name; cached."""
-    return proposals(questions, documents)
 
 
 def fit_words(proposal: Proposal, document: str) -> str:

@@ -65,6 +65,13 @@ FORMAT = (
     "texts become one document, a section each, and the splitter “Headings” keeps them apart."
 )
 EXAMPLE = 'question,passage\nWho pulls the sea?,The moon.\n"When, and where?","At noon, by the harbour."'
+bundled_questions = st.cache_data(show_spinner=False)(load_questions)
+labels_of = st.cache_data(
+    max_entries=8, show_spinner="Looking the answers up in the documents…", **OF_DOCUMENTS
+)(as_labels)
+located_questions = st.cache_data(
+    max_entries=8, show_spinner="Searching the documents for the passages…", **OF_DOCUMENTS
+)(located)
 
 
 @dataclass(frozen=True)
@@ -213,12 +220,6 @@ def answers_in(name: str) -> list[AnswerQuestion]:
     return renamed(questions, matched_names(questions, names_of(documents)))
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking the answers up in the documents…", **OF_DOCUMENTS)
-def labels_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[Question]:
-    """Return questions with short answers as labelled ones; cached."""
-    return as_labels(questions, documents)
-
-
 @st.cache_data(max_entries=4, show_spinner="Looking the answers up in the documents…", **OF_DOCUMENTS)
 def problems_of(questions: Sequence[AnswerQuestion], documents: Sequence[Document]) -> list[str]:
     """Return what is wrong with questions about documents; cached."""
@@ -234,12 +235,6 @@ def mended_questions(
     return found, n_mended
 
 
-@st.cache_data(max_entries=8, show_spinner="Searching the documents for the passages…", **OF_DOCUMENTS)
-def located_questions(questions: Sequence[Question], documents: Sequence[Document]) -> list[Question]:
-    """Return the questions with passages at their places; cached."""
-    return located(questions, documents)
-
-
 def usable_questions(documents: Sequence[Document]) -> list[Question]:
     """Return the usable labelled questions about documents from all sets of the session, each once."""
     sets = (set_about(name, documents).usable for name in (BUNDLED, LABELLED, *uploaded_names()))
@@ -252,12 +247,6 @@ def some_usable(documents: Sequence[Document]) -> list[Question]:
     if len(some := some_questions(questions)) < len(questions):
         st.caption(f"By a sample of {len(some):,} of {counted(len(questions), 'labelled question')}.")
     return some
-
-
-@st.cache_data(show_spinner=False)
-def bundled_questions() -> list[Question]:
-    """Return the bundled labelled questions."""
-    return load_questions()
 
 
 def labelled_questions(

@@ -38,6 +38,7 @@ ABOUT = "diagnose-about"  # key of the session's state: the question that the pa
 REWORDED = 0.6  # likeness of characters from which on a question is the former one in other words
 MAX_HITS_SHOWN = 50
 MAX_PASSAGE_CHARACTERS = 5_000
+place_of = st.cache_data(max_entries=32, show_spinner="Looking for the passage…", **OF_DOCUMENTS)(locate)
 
 
 @dataclass(frozen=True)
@@ -155,12 +156,6 @@ def ask_pasted(question: str, documents: list[Document]) -> Asked | None:
     if place is not None and place.how != "approximate":
         set_passage(place.document, place.start, place.end, shown_by=key)
     return Asked(question, passage, place if place and place.how != "approximate" else None)
-
-
-@st.cache_data(max_entries=32, show_spinner="Looking for the passage…", **OF_DOCUMENTS)
-def place_of(passage: str, documents: list[Document]) -> Location | None:
-    """Find a passage in documents; the result is cached."""
-    return locate(passage, documents)
 
 
 def ask_searched(question: str, documents: list[Document]) -> Asked | None:
