@@ -225,10 +225,6 @@ def redirect(target: st.Page, widgets: dict[str, str]) -> None:
     st.switch_page(target)
 
 
-def draw_nothing() -> None:
-    """Draw a page that has nothing below its title and its line."""
-
-
 def open_address_again() -> None:
     """Open the address of a server's first visitor a second time, unless it is that of the first page.
 
@@ -256,7 +252,7 @@ def main() -> None:
         leads = partial(redirect, target, widgets)
         former.append(st.Page(leads, title=target.title, url_path=address, visibility="hidden"))
     former += [
-        st.Page(draw_nothing, title="Page removed", url_path=address, visibility="hidden", help=line)
+        st.Page(lambda: None, title="Page removed", url_path=address, visibility="hidden", help=line)
         for address, line in REMOVED.items()
     ]
     chosen = st.navigation(sections | {"": [*sections[""], *former]}, position="top")

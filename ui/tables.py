@@ -143,18 +143,12 @@ def table_html(rows: Rows, alt: str, columns: Columns | None = None) -> str:
         for row in rows
     )
     helps = {labels[name]: config["help"] for name, config in configs.items() if config.get("help")}
+    pairs = "".join(f"<dt>{escape(label)}</dt><dd>{escape(words)}</dd>" for label, words in helps.items())
+    folded = f"<summary>Columns explained</summary><dl>{pairs}</dl>"  # a tooltip needs a mouse
     return (
         f'<div class="gb-table" role="region" aria-label="{escape(alt)}" tabindex="0"><table>'
         f"<caption>{escape(alt)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"{helps_html(helps)}"
-    )
-
-
-def helps_html(helps: Mapping[str, str]) -> str:
-    """Return the help of columns, folded: a tooltip needs a mouse."""
-    pairs = "".join(f"<dt>{escape(label)}</dt><dd>{escape(words)}</dd>" for label, words in helps.items())
-    words = "<summary>Columns explained</summary>"
-    return f'<details class="gb-columns">{words}<dl>{pairs}</dl></details>' if helps else ""
+    ) + (f'<details class="gb-columns">{folded}</details>' if helps else "")
 
 
 def cell_html(value: object, config: Mapping[str, Any], is_numeric: bool, names_row: bool) -> str:

@@ -113,27 +113,6 @@ def show_one(document: Document, model: Model, cut: Cut, start: int, end: int, k
         how += f" Context in grey, {SETTINGS['context'].words(cut.context)}: embedded and indexed with each."
     st.caption(how)
     limit = cut.text_limit(model)
-    show_numbers(document, chunks, limit)
-    if not cut.uploaded:
-        st.caption(f"Cut in {readable_seconds(seconds)}.")
-    near = near_to(chunks, start, end)
-    stops = read_ends([chunks[number] for number in near], model.tokenizer, limit)
-    with st.container(border=True):
-        html = painted(document, chunks, dict(zip(near, stops, strict=True)), start, end)
-        st.html(text_html(html, height=520))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        number_key = f"chunks-number-{key}"
-        changed = follow_chunk(number_key, document.name, chunks)
-        label = f"Chunk, of {len(chunks):,}"
-        number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
-        show_look_inside(chunks[number - 1], f"chunk-{key}")
-    sizes = [chunk.n_tokens for chunk in chunks]
-    words = f"{counted(len(chunks), 'chunk')} of {min(sizes)} to {max(sizes)} tokens"
-    show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", words)
-
-
-def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> None:
-    """Draw the number of chunks, their median size, the text in two of them, and those cut by the model."""
     sizes = [chunk.n_tokens for chunk in chunks]
     twice = sum(max(0, a.end - b.start) for a, b in pairwise(chunks))
     long = sum(size > limit for size in sizes)
@@ -148,6 +127,21 @@ def show_numbers(document: Document, chunks: Sequence[Chunk], limit: int) -> Non
     if limit == NO_LIMIT:
         del figures["Cut by the model"]
     show_metrics(figures)
+    if not cut.uploaded:
+        st.caption(f"Cut in {readable_seconds(seconds)}.")
+    near = near_to(chunks, start, end)
+    stops = read_ends([chunks[number] for number in near], model.tokenizer, limit)
+    with st.container(border=True):
+        html = painted(document, chunks, dict(zip(near, stops, strict=True)), start, end)
+        st.html(text_html(html, height=520))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number_key = f"chunks-number-{key}"
+        changed = follow_chunk(number_key, document.name, chunks)
+        label = f"Chunk, of {len(chunks):,}"
+        number = st.number_input(label, 1, len(chunks), key=number_key, width=160, on_change=changed)
+        show_look_inside(chunks[number - 1], f"chunk-{key}")
+    words = f"{counted(len(chunks), 'chunk')} of {min(sizes)} to {max(sizes)} tokens"
+    show_figure(size_figure(chunks, limit), f"chunk-sizes-{key}", words)
 
 
 def size_figure(chunks: Sequence[Chunk], limit: int) -> go.Figure:

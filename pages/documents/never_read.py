@@ -79,17 +79,9 @@ def show_limits(
     chosen = reports[cut.max_tokens]
     show_headline(chosen, chunks, cut)
     st.write("The same chunks under each limit:")
-    show_limit_cards(reports, origins, cut.max_tokens)
-    return chosen
-
-
-def show_limit_cards(
-    reports: Mapping[int, TruncationReport], origins: Mapping[int, str], in_use: int
-) -> None:
-    """Draw what each limit leaves unread, side by side, with where each limit comes from."""
     for column, (limit, report) in zip(st.columns(len(reports)), reports.items(), strict=True):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"**Limit {limit}**" + (" · in use" if limit == in_use else ""))
+            st.markdown(f"**Limit {limit}**" + (" · in use" if limit == cut.max_tokens else ""))
             st.caption(origins[limit])
             st.metric(
                 "Text never read",
@@ -97,6 +89,7 @@ def show_limit_cards(
                 help="Share of the characters that are in no vector.",
             )
             st.write(f"{len(report.truncated):,} of {counted(report.n_chunks, 'chunk')} cut")
+    return chosen
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting the tokens that are read…", **OF_DOCUMENTS)

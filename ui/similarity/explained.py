@@ -123,10 +123,14 @@ def show_sum(found: Decomposition) -> None:
 def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequence[TextUnit]) -> None:
     """Draw both texts coloured by contribution, with a table of the shares of special tokens."""
     first, second = found.matrix.sum(axis=1), found.matrix.sum(axis=0)  # (n_first,), (n_second,)
-    show_paintings(
-        ("First text", found.first, rows, unit_sums(first, rows), "share"),
-        ("Second text", found.second, columns, unit_sums(second, columns), "share"),
-    )
+    left, right = st.columns(2, gap="medium")
+    for place, title, read, units, by_token in (
+        (left, "First text", found.first, rows, first),
+        (right, "Second text", found.second, columns, second),
+    ):
+        with place:
+            st.markdown(f"**{title}**")
+            show_text(painted(read, units, unit_sums(by_token, units), "share"), height=TEXT_HEIGHT)
     table = [
         {"Share of": "First text", **special_shares(found.first, first)},
         {"Share of": "Second text", **special_shares(found.second, second)},
@@ -141,16 +145,6 @@ def show_painted(found: Decomposition, rows: Sequence[TextUnit], columns: Sequen
         "Share of the words and of the special tokens of each text; each row adds up to the similarity",
         dict.fromkeys(shares, NUMBER),
     )
-
-
-def show_paintings(*paintings: tuple[str, TokenizedText, Sequence[TextUnit], Array, str]) -> None:
-    """Draw two texts side by side, each with its title, and the arguments of `painted`."""
-    for column, (title, read, units, values, name) in zip(
-        st.columns(2, gap="medium"), paintings, strict=True
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            show_text(painted(read, units, values, name), height=TEXT_HEIGHT)
 
 
 def special_shares(read: TokenizedText, by_token: Array) -> dict[str, float]:

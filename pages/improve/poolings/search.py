@@ -58,7 +58,14 @@ def show_search(pooled: PooledChunks) -> tuple[str, str] | None:
         scores[MAXSIM] = maxsim_of(question, pooled)
     compared = rankings(scores, k)
     if part == RANKINGS:
-        show_flow(compared, pooled.chunks)
+        st.header(RANKINGS)
+        show_figure(rank_flow(compared, pooled.chunks), "rank-flow", "Places of passages under each strategy")
+        st.caption(
+            f"Each line is a passage; {len(compared.rows)} of {len(pooled.chunks):,} are among the first "
+            f"{compared.k} of some strategy. The grey lane holds those that a strategy ranks lower, in "
+            "order; hover, or tap, for the exact rank, the score and the text. Scores of different "
+            "strategies are on different scales: compare ranks."
+        )
         show_only(compared, pooled.chunks)
         return None
     if part == WHY:
@@ -122,18 +129,6 @@ def maxsim_of(question: str, pooled: PooledChunks) -> Array:
     texts = [chunk.indexed for chunk in pooled.chunks]
     with counting("Reading every token again", "chunks") as show:
         return MaxSim([question], texts, pooled.encoder, pooled.max_tokens).scores(range(len(texts)), show)[0]
-
-
-def show_flow(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:
-    """Draw the passages' ranks from strategy to strategy."""
-    st.header(RANKINGS)
-    show_figure(rank_flow(compared, chunks), "rank-flow", "Places of passages under each strategy")
-    st.caption(
-        f"Each line is a passage; {len(compared.rows)} of {len(chunks):,} are among the first {compared.k} "
-        "of some strategy. The grey lane holds those that a strategy ranks lower, in order; hover, or "
-        "tap, for the exact rank, the score and the text. Scores of different strategies are on different "
-        "scales: compare ranks."
-    )
 
 
 def show_only(compared: PoolingRankings, chunks: Sequence[Chunk]) -> None:

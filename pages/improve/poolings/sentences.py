@@ -36,7 +36,11 @@ def show_sentences(encoder: Encoder, max_tokens: int) -> None:
         few = "There is no sentence yet" if not sentences else "There is one sentence"
         st.info(f"{few}: write two or more, one a line, to compare them.", icon=":material/notes:")
         return
-    show_numbered(sentences)
+    rows = "".join(
+        f'<div dir="auto"><b>{number}</b>&ensp;{escape(sentence)}</div>'
+        for number, sentence in enumerate(sentences, start=1)
+    )
+    show_text(rows, height=240 if sum(len(sentence) for sentence in sentences) > 1200 else None)
     show_cut_notes(sentences, encoder, max_tokens)
     if same := pairs_text(
         [(i, j) for i, j in combinations(range(len(sentences)), 2) if sentences[i] == sentences[j]]
@@ -72,15 +76,6 @@ def strategy_pills(options: Sequence[str], default: Sequence[str], key: str, not
         help=help_list(POOLINGS[name] for name in options) + note,
     )
     return [strategy for strategy in options if strategy in picked]
-
-
-def show_numbered(sentences: Sequence[str]) -> None:
-    """List sentences with the numbers used in the figures."""
-    rows = "".join(
-        f'<div dir="auto"><b>{number}</b>&ensp;{escape(sentence)}</div>'
-        for number, sentence in enumerate(sentences, start=1)
-    )
-    show_text(rows, height=240 if sum(len(sentence) for sentence in sentences) > 1200 else None)
 
 
 def show_weightless(texts: Sequence[str], encoder: Encoder, max_tokens: int, name: str) -> None:

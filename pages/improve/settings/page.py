@@ -1,10 +1,7 @@
 """Best settings: grids of settings measured on questions, compared beyond chance, and applied to the app."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from engine.documents.document import Document
 from pages.improve.settings.experiments import show_running
 from pages.improve.settings.grid import baseline_configuration, show_grid
 from pages.improve.settings.results import show_results
@@ -31,15 +28,6 @@ def tabs_key() -> str:
     return f"experiments-tab-{state.get('experiments-moves', 0)}"
 
 
-def check_documents(documents: Sequence[Document]) -> None:
-    """Raise `NoDocumentError` where there is no document that can be cut anew."""
-    if not documents:
-        raise NoDocumentError
-    if (uploaded := uploaded_vectors(documents)) is not None:
-        why = reason_unavailable(uploaded, "Settings are compared by cutting and embedding documents anew")
-        raise NoDocumentError(f"{why} On the command line, sweep --vectors measures it next to a grid.")
-
-
 def main() -> None:
     """Draw the page."""
     encoder = load_encoder()
@@ -49,7 +37,14 @@ def main() -> None:
     grid, results, runs = st.tabs(list(TABS), on_change="rerun", key=tabs_key())
     if grid.open:
         with grid:
-            check_documents(documents)
+            if not documents:
+                raise NoDocumentError
+            if (uploaded := uploaded_vectors(documents)) is not None:
+                why = "Settings are compared by cutting and embedding documents anew"
+                raise NoDocumentError(
+                    f"{reason_unavailable(uploaded, why)} On the command line, sweep --vectors measures it "
+                    "next to a grid."
+                )
             questions = question_set_picker(documents)
             show_grid(documents, encoder, cut, questions, questions_to_answer(documents, questions))
     if results.open:

@@ -105,7 +105,20 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
     least_sure = min(range(len(probabilities)), key=probabilities.__getitem__)  # shown first
     chosen = token_choice(steps, probabilities, f"chips-{identity}", least_sure)
     chosen = min(chosen, len(steps) - 1)
-    show_step(steps[chosen], chosen, len(steps))
+    step = steps[chosen]
+    entropy = step.entropy or 0.0
+    blanks = f"Of {len(steps)} tokens, counted from 0. White space is shown: ␣ is a space, ↵ a line break."
+    own = (
+        f"The model's own, before temperature and filters; its logarithm is {step.log_probability:.2f} nats."
+    )
+    choices = f"The uncertainty of the choice: as among {math.exp(entropy):,.1f} equally likely tokens."
+    show_metrics(
+        {
+            f"Token {chosen}": (escape_markdown(token_label(step)), None, blanks),
+            "Probability": (f"{math.exp(step.log_probability):.1%}", None, own),
+            "Entropy": (f"{entropy:.2f} nats", None, choices),
+        }
+    )
     if request := alternative(written, steps, chosen, settings):
         start_continuation("branch", request)
     show_branch(written)
@@ -119,23 +132,6 @@ def show_tokens(written: Written, steps: Sequence[GeneratedToken], settings: Set
     st.caption(
         "Above, the probability of the token that was taken; below, the entropy of the whole distribution: "
         "0 if only one token could follow, higher the more candidates there were."
-    )
-
-
-def show_step(step: GeneratedToken, number: int, n_steps: int) -> None:
-    """Draw the numbers of one token."""
-    entropy = step.entropy or 0.0
-    blanks = f"Of {n_steps} tokens, counted from 0. White space is shown: ␣ is a space, ↵ a line break."
-    own = (
-        f"The model's own, before temperature and filters; its logarithm is {step.log_probability:.2f} nats."
-    )
-    choices = f"The uncertainty of the choice: as among {math.exp(entropy):,.1f} equally likely tokens."
-    show_metrics(
-        {
-            f"Token {number}": (escape_markdown(token_label(step)), None, blanks),
-            "Probability": (f"{math.exp(step.log_probability):.1%}", None, own),
-            "Entropy": (f"{entropy:.2f} nats", None, choices),
-        }
     )
 
 

@@ -31,7 +31,16 @@ def show_cache(written: Written, times: WritingTimes) -> None:
         lambda on_progress: measure_cache(decoder, ids, lengths, on_progress),
     )
     if cost is not None:
-        show_cost(cost, len(written.ids))
+        st.markdown(f"**{headline(cost)}**")
+        show_figure(
+            cache_figure(cost),
+            name="kv-cache",
+            alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
+        )
+        st.caption(answer_words(cost, len(written.ids)))
+        if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
+            forget("cache")
+            st.rerun()
     st.markdown("**Why it grows**")
     st.write(
         "Without the cache, the token behind n others costs a pass over all n of them, so the time grows "
@@ -40,20 +49,6 @@ def show_cache(written: Written, times: WritingTimes) -> None:
         "layers' matrices, so the line is almost flat. Both generate the same tokens."
     )
     show_size(written, times)
-
-
-def show_cost(cost: CacheCost, n_tokens: int) -> None:
-    """Draw the cost of a token with and without the cache, and a button that measures it anew."""
-    st.markdown(f"**{headline(cost)}**")
-    show_figure(
-        cache_figure(cost),
-        name="kv-cache",
-        alt="Milliseconds for one more token with and without the KV cache, over the tokens before it",
-    )
-    st.caption(answer_words(cost, n_tokens))
-    if st.button("Measure again", key="measure-cache", icon=":material/refresh:", type="tertiary"):
-        forget("cache")
-        st.rerun()
 
 
 def measured_lengths(n_prompt: int) -> tuple[int, ...]:

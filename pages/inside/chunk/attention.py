@@ -52,26 +52,21 @@ def show_attention(seen: ModelView, view: View) -> None:
         if view.is_causal:
             st.caption("The empty half is the causal mask: no token sees what comes after it.")
     else:
-        show_arcs(weights[head], view, tokens, longest(tokens, seen.special[kept]))
-
-
-def show_arcs(weights: Array, view: View, tokens: Sequence[str], first: int) -> None:
-    """Draw one token's weights in a head, ``(n_tokens, n_tokens)``; ``first`` is the token shown at first."""
-    layer, head = view.layer, view.head
-    st.markdown(f"**From one token, in head {head} of layer {layer}**")
-    token = token_choice(
-        "Token",
-        tokens,
-        first,
-        "arc-token",
-        "Blue, above: the tokens it attends to. Orange, below: those that attend to it. Wider is stronger.",
-    )
-    show_figure(
-        arcs(weights, tokens, token),
-        name=f"arcs-layer{layer}-head{head}-token{token}",
-        alt=f"Arcs from token {token} of head {head}",
-    )
-    show_text(text_by_weight(tokens, weights[token], token), height=240)
+        st.markdown(f"**From one token, in head {head} of layer {layer}**")
+        token = token_choice(
+            "Token",
+            tokens,
+            longest(tokens, seen.special[kept]),
+            "arc-token",
+            "Blue, above: the tokens it attends to. Orange, below: those that attend to it. Wider is "
+            "stronger.",
+        )
+        show_figure(
+            arcs(weights[head], tokens, token),
+            name=f"arcs-layer{layer}-head{head}-token{token}",
+            alt=f"Arcs from token {token} of head {head}",
+        )
+        show_text(text_by_weight(tokens, weights[head][token], token), height=240)
 
 
 def kept_tokens(seen: ModelView, view: View) -> tuple[Array, list[str]]:
