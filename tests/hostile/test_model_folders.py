@@ -12,30 +12,17 @@ from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.child import in_child
 
 D_MODEL, N_IDS = 8, 256
-CONFIG = {
-    "model_type": "qwen2",
-    "vocab_size": N_IDS,
-    "hidden_size": D_MODEL,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "intermediate_size": D_MODEL,
-    "max_position_embeddings": 64,
-    "rms_norm_eps": 1e-5,
-    "tie_word_embeddings": True,
-}
-BERT = {
-    "model_type": "bert",
+SIZES = {
     "vocab_size": N_IDS,
     "hidden_size": D_MODEL,
     "num_hidden_layers": 1,
     "num_attention_heads": 2,
     "intermediate_size": D_MODEL,
     "max_position_embeddings": 64,
-    "type_vocab_size": 2,
-    "layer_norm_eps": 1e-5,
-    "hidden_act": "gelu",
 }
+QWEN2 = {"model_type": "qwen2", "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "tie_word_embeddings": True}
+CONFIG = SIZES | QWEN2
+BERT = SIZES | {"model_type": "bert", "type_vocab_size": 2, "layer_norm_eps": 1e-5, "hidden_act": "gelu"}
 DEEP = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
 HUGE = int("1" + "0" * 400)
 

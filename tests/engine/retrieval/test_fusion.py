@@ -46,13 +46,6 @@ def test_reciprocal_rank_fusion_is_its_definition(scores, constant):
     np.testing.assert_allclose(fused, expected, rtol=1e-6)
 
 
-@given(rankings())
-def test_reciprocal_rank_fusion_knows_only_the_order(scores):
-    rescaled = [number + 10.0**number * np.arctan(one) for number, one in enumerate(scores)]
-    rescaled = [np.where(np.isneginf(one), one, new) for one, new in zip(scores, rescaled, strict=True)]
-    np.testing.assert_array_equal(reciprocal_rank_fusion(scores), reciprocal_rank_fusion(rescaled))
-
-
 @given(rankings(FOUND), st.data())
 def test_no_chunk_falls_because_one_ranking_likes_it_better(scores, data):
     chunk = data.draw(st.integers(0, scores[0].shape[1] - 1))
@@ -61,16 +54,6 @@ def test_no_chunk_falls_because_one_ranking_likes_it_better(scores, data):
     for fuse in (reciprocal_rank_fusion, lambda parts: weighted_fusion(parts, [1.0] * len(parts))):
         before, after = (min_ranks(fuse(parts).round(5))[:, chunk] for parts in (scores, better))
         assert (after <= before).all()
-
-
-@given(rankings(FOUND), st.randoms(use_true_random=False))
-def test_where_chunks_stand_in_the_corpus_does_not_count(scores, random):
-    places = list(range(scores[0].shape[1]))
-    random.shuffle(places)
-    moved = [one[:, places] for one in scores]
-    np.testing.assert_allclose(
-        reciprocal_rank_fusion(moved), reciprocal_rank_fusion(scores)[:, places], rtol=1e-6
-    )
 
 
 @given(rankings(FOUND))
@@ -114,12 +97,6 @@ def test_ordered_scores_are_in_the_order_they_were_made_of(scores):
 def test_what_cannot_be_fused_is_said(fuse, message):
     with pytest.raises(InputError, match=message):
         fuse()
-
-
-def test_a_ranking_that_finds_nothing_changes_no_order():
-    dense, nothing = np.array([[0.1, 0.9, 0.5]]), np.zeros((1, 3))
-    for fused in (reciprocal_rank_fusion([dense, nothing]), weighted_fusion([dense, nothing], [0.5, 0.5])):
-        assert best_first(fused).tolist() == [[1, 2, 0]]
 
 
 def test_weighted_fusion_by_hand():

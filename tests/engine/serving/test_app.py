@@ -27,17 +27,6 @@ SMALL = RequestLimits(body_mb=0.02, texts=3, tokens=40)
 
 
 @pytest.fixture(scope="module")
-def served(encoder):
-    return Served(encoder)
-
-
-@pytest.fixture(scope="module")
-def server(served):
-    with engine_server(served) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def small(served):
     """A server with small limits."""
     with engine_server(served, SMALL) as running:

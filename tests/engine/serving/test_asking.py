@@ -40,12 +40,6 @@ def served(encoder, decoder, reader):
     return Served(encoder, searched=searched)
 
 
-@pytest.fixture(scope="module")
-def server(served):
-    with engine_server(served) as running:
-        yield running
-
-
 def without_times(content):
     return {name: value for name, value in json.loads(json.dumps(content)).items() if name != "timings"}
 
@@ -207,17 +201,17 @@ def test_a_question_follows_on_those_before(server):
     assert "Vardholm tower" in answer["question"]
 
 
-def slow_tokens(monkeypatch, seconds):
+def slow_tokens(monkeypatch, seconds, writes=Writer):
     """Have every token take its time; return the list of those that were written."""
-    written, write = [], writers.Writer.generate
+    written, write = [], writes.generate
 
-    def slowly(*arguments):
-        for token in write(*arguments):
+    def slowly(*arguments, **settings):
+        for token in write(*arguments, **settings):
             time.sleep(seconds)
             written.append(token)
             yield token
 
-    monkeypatch.setattr(writers.Writer, "generate", slowly)
+    monkeypatch.setattr(writes, "generate", slowly)
     return written
 
 

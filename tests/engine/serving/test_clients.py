@@ -1,7 +1,6 @@
 """Bodies of requests as the clients that people have send them, and what these read of the answers."""
 
 import json
-import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +16,7 @@ from engine.generation.settings import AnswerSettings, SearchSettings
 from engine.generation.writer import Writer
 from engine.retrieval.relevance import null_scores_of
 from engine.serving.served import INDEX, Searched, Served
+from tests.engine.serving.test_asking import slow_tokens
 from tests.engine_server import MODEL, engine_server
 from tests.indexes import DOCUMENTS, QUESTION, index_of_documents
 
@@ -38,12 +38,6 @@ def served(encoder, decoder, reader):
     settings = AnswerSettings(SearchSettings(2, 0))
     searched = Searched(index, null_scores_of(index, encoder), settings, reader, Writer(decoder))
     return Served(encoder, searched=searched, tools=True)
-
-
-@pytest.fixture(scope="module")
-def server(served):
-    with engine_server(served) as running:
-        yield running
 
 
 @pytest.mark.parametrize("client", RERANKING)
@@ -202,24 +196,14 @@ def test_chats_without_a_model_say_what_is_missing_and_the_only_one_answers_to_a
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_text_ends_where_its_client_leaves(server, decoder, monkeypatch, stream):
-    generate, written, begun = Decoder.generate, [], threading.Event()
-
-    def slowly(self, *arguments, **settings):
-        for token in generate(self, *arguments, **settings):
-            time.sleep(0.05)
-            written.append(token)
-            begun.set()
-            yield token
-
-    monkeypatch.setattr(Decoder, "generate", slowly)
+    written = slow_tokens(monkeypatch, 0.05, Decoder)
     messages = [{"role": "user", "content": "Tell a long story."}]
     body = {"model": decoder.name, "messages": messages, "stream": stream, "max_tokens": 400}
     with suppress(httpx.ReadTimeout):
         chat = {"url": f"{server.url}/v1/chat/completions", "json": body, "timeout": 0.3}
         with httpx.stream("POST", **chat) as response:
             next(response.iter_bytes())
-    begun.wait(30)
-    while server.metric("glassbox_requests_in_flight") > 1:
+    while not written or server.metric("glassbox_requests_in_flight") > 1:
         time.sleep(0.02)
     n_written = len(written)
     time.sleep(0.3)

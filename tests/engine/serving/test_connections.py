@@ -21,11 +21,6 @@ HEAD = (
 LONG = "The lighthouse of Vardholm was built in 1891. " * 20_000  # of 900 kB
 
 
-@pytest.fixture(scope="module")
-def served(encoder):
-    return Served(encoder)
-
-
 @pytest.fixture
 def impatient(monkeypatch):
     """Waits that are over at once."""

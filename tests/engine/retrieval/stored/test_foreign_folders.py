@@ -25,6 +25,7 @@ from engine.weights.download import file_sha256
 from tests.indexes import sign
 from tests.text_files import write_files
 
+DAMAGED = r"is damaged \(.+\): index the corpus again"
 TEXTS = {"a.txt": "A hive has one queen.", "b.md": "# Tower\n\nThe tower was finished in 1891."}
 
 
@@ -156,19 +157,26 @@ def test_two_documents_of_one_name_are_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "message"),
     [
-        {"spec": {"model": "m", "pooling": "mean", "max_tokens": "many", "d_model": 384}},
-        {"effort": "much"},
-        {"languages": ["klingon"]},
-        {"languages": 5},
-        {"choice": {"asked": "auto", "kind": "cubic", "reason": "", "measured": []}},
-        {"choice": {"asked": "auto", "kind": "flat", "reason": "", "measured": []}},
+        ({"version": 2}, "an older version .format 2, this one reads 3.: index the corpus again"),
+        ({"version": 4}, "a newer version .format 4, this one reads 3.: update Glassbox"),
+        ({"format": "another"}, "of another program"),
+        ({"files": {"../../secret": ""}}, DAMAGED),
+        ({"state": "state-00000000/../../secret"}, DAMAGED),
+        ({"settings": {}}, DAMAGED),
+        ({"spec": {"model": "m", "pooling": "mean", "max_tokens": "many", "d_model": 384}}, DAMAGED),
+        ({"effort": "much"}, DAMAGED),
+        ({"languages": ["klingon"]}, DAMAGED),
+        ({"languages": 5}, DAMAGED),
+        ({"choice": {"kind": "hnsw"}}, DAMAGED),
+        ({"choice": {"asked": "auto", "kind": "cubic", "reason": "", "measured": []}}, DAMAGED),
+        ({"choice": {"asked": "auto", "kind": "flat", "reason": "", "measured": []}}, DAMAGED),
     ],
 )
-def test_a_manifest_of_other_values_is_refused(folder, changes):
-    signed(folder, **changes)
-    with pytest.raises(DocumentError, match=r"is damaged \(.+\): index the corpus again"):
+def test_a_manifest_of_other_values_is_refused(folder, changes, message):
+    sign(folder, read_manifest(folder) | changes)
+    with pytest.raises(DocumentError, match=message):
         open_index(folder)
 
 

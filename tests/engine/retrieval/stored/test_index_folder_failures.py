@@ -165,24 +165,6 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
     assert text_in(folder) == OLD
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"version": 2}, "an older version .format 2, this one reads 3.: index the corpus again"),
-        ({"version": 4}, "a newer version .format 4, this one reads 3.: update Glassbox"),
-        ({"format": "another"}, "of another program"),
-        ({"files": {"../../secret": ""}}, "damaged"),
-        ({"state": "state-00000000/../../secret"}, "damaged"),
-        ({"settings": {}}, "damaged"),
-        ({"choice": {"kind": "hnsw"}}, "damaged"),
-    ],
-)
-def test_a_foreign_manifest_is_refused(folder, changes, message):
-    sign(folder, read_manifest(folder) | changes)
-    with pytest.raises(DocumentError, match=message):
-        open_index(folder)
-
-
 def test_a_folder_of_an_earlier_version_is_indexed_anew(folder, corpus, encoder):
     manifest = read_manifest(folder) | {"version": 2, "parts": {}}
     sign(folder, manifest)
