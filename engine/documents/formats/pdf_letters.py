@@ -60,7 +60,7 @@ PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box 
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
-REPEATED = re.compile(r"([\u0900-\u0eff]{2,4})\S{1,3}?(\1)( ?)")
+REPEATED = re.compile(r"(?=([\u0900-\u0eff]{2,4})\S{1,3}?(\1)( ?))")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
