@@ -30,7 +30,9 @@ MAX_TAGS = 5_000_000  # children of elements: those of the first ones are many o
 MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.
-HYPHENATED = re.compile(rf"(?<!\w)([^\W\d_]+)-{CELL_GAP}*[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)")
+HYPHENATED = re.compile(
+    rf"(?<!\w)([^\W\d_]+)-{CELL_GAP}*[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)"
+)
 HEAD = re.compile(rf"[^\W\d_]{{2}}[^{CELL_GAP}]*(?:{CELL_GAP}[^\W\d_]{{2}}[^{CELL_GAP}]*){{2,}}")
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # Where a line goes on in scripts without blanks, but for items.

@@ -60,7 +60,8 @@ PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box 
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
-REPEATED = re.compile(r"(?=([\u0900-\u0eff]{2,4})\S{1,3}?(\1)( ?))")
+SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
+REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
@@ -410,8 +411,10 @@ def without_repeated(characters: Any, written: str, places: Sequence[int]) -> tu
 
     Browsers write the letter and the sign for both glyphs, the second of which is drawn over the first.
     """
+    if written.isascii() or not SIGN.search(written):
+        return written, places
     signs = [*written]
-    for found in () if written.isascii() else REPEATED.finditer(written):
+    for found in REPEATED.finditer(written):
         start, end = found.span(2)
         before, again = (glyph_of(characters, places[n]) for n in (start - 1, start))
         if again[0] < before[0] and abs(again[4] - before[4]) < RAISED_BOX * before[5]:

@@ -115,15 +115,19 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
     """
     parts = [(number, part) for number, page in enumerate(pages) for part in page.split("\n\n")]
     for n, (page, part) in enumerate(parts):
+        if not part[:1].islower():
+            continue
         start = n - 1
         while n - start <= MAX_BETWEEN and start > 0 and BETWEEN.fullmatch(parts[start][1]):
             start -= 1
         between = parts[start + 1 : n]
-        if not part[:1].islower() or not between:
-            continue
         first, opened = parts[start]
         are_notes = all(NOTE.fullmatch(each) for _, each in between)
-        if len(opened) > LEAST_OPEN and not FINISHED.search(opened) and (are_notes or first < page):
+        is_open = len(opened) > LEAST_OPEN and not FINISHED.search(opened[-LEAST_OPEN:])
+        if between and is_open and (are_notes or first < page):
             here = [each for each in between if each[0] == first]
             parts[start : n + 1] = [*here, parts[start], parts[n], *between[len(here) :]]
-    return ["\n\n".join(part for page, part in parts if page == number) for number in range(len(pages))]
+    whole: dict[int, list[str]] = defaultdict(list)
+    for page, part in parts:
+        whole[page].append(part)
+    return ["\n\n".join(whole[number]) for number in range(len(pages))]
