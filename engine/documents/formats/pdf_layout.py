@@ -563,8 +563,8 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     are_notes = [b < NOTE_SIZE * a for a, b in pairwise(heights)]
     pairs = zip(texts[1:], distances, pairwise(tables), are_notes, strict=True)
     for text, distance, (above, below), is_small in pairs:
-        is_near = above == below if above or below else distance <= PARAGRAPH * usual
-        is_near = is_near and not (is_small and NOTE_MARK.match(text))
+        is_note = is_small and NOTE_MARK.match(text)
+        is_near = above == below if above or below else distance <= PARAGRAPH * usual and not is_note
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
 
