@@ -26,23 +26,12 @@ def repeated(value, n):
 
 
 def long_texts(n=3000, n_characters=1_000_000):
-    """Parquet: each chunk is the same text of a million characters."""
+    """Parquet: each chunk is the same text, of a million characters or as many as there are given."""
     return of_columns(
         document=repeated("a", n),
         start=np.zeros(n, int),
         end=np.full(n, n_characters),
         text=repeated("x" * n_characters, n),
-        vector=pa.FixedSizeListArray.from_arrays(np.ones(n, np.float32), 1),
-    )
-
-
-def many_rows(n=4_000_000):
-    """Parquet: millions of equal chunks."""
-    return of_columns(
-        document=repeated("a", n),
-        start=np.zeros(n, int),
-        end=np.ones(n, int),
-        text=repeated("x", n),
         vector=pa.FixedSizeListArray.from_arrays(np.ones(n, np.float32), 1),
     )
 

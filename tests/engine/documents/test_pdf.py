@@ -114,14 +114,8 @@ def test_a_line_farther_below_the_rows_than_these_from_one_another_is_none_of_th
 
 def test_wide_blanks_of_one_cell_that_is_set_in_full_are_no_columns():
     rows = (("Day", "Room", "Work"), *((f"{n} May", "Hall", f"Lamp number {n}") for n in range(1, 6)))
-    spread = [
-        (50, 616, "6 May"),
-        (150, 616, "Hall"),
-        (250, 616, "Two"),
-        (300, 616, "new"),
-        (350, 616, "lamps"),
-    ]
-    text = read(shown(*placed(rows, (50, 150, 250)), *spread)).text
+    last = placed([("6 May", "Hall", "Two", "new", "lamps")], (50, 150, 250, 300, 350), top=616)
+    text = read(shown(*placed(rows, (50, 150, 250)), *last)).text
     assert text.split("\n")[-1] == "6 May | Hall | Two new lamps"
 
 
@@ -242,15 +236,6 @@ SPACED = (9.7, 9.1, 6.7, 12.2, 15, 9.1, 9.1, 9.1)  # steps from letter to letter
         (b"(all ther) Tj 3 Tc 30.5 0 Td (ew) Tj 0 Tc 17.1 0 Td (ere at home) Tj", "all there were at home"),
         (b"(19) Tj 30 0 Td (a b c d e f) Tj", "19 a b c d e f"),
         (b"(NO) Tj ET 66.5 695 m 66.5 712 l S BT /F1 14 Tf 66.5 700 Td (.) Tj", "NO."),
-    ],
-    ids=[
-        "a blank drawn over",
-        "kerned",
-        "spaced",
-        "condensed",
-        "a gap within a string",
-        "letters apart",
-        "at a line",
     ],
 )
 def test_blanks_are_where_gaps_are_wider_than_those_around_them(operators, text):
@@ -724,13 +709,9 @@ def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
 
 
 def test_a_head_of_two_words_of_a_typewriter_is_of_one_column():
-    head, rows = (
-        [(50, 700, "NO"), (110, 700, "UNIT COST"), (200, 700, "VALUE")],
-        [("1", "0.11", "9"), ("2", "0.23", "8")],
-    )
-    text = read(
-        shown(*head, *placed(rows, (50, 140, 200), 680), size=10), font=b"/Subtype/Type1/BaseFont/Courier"
-    ).text
+    head = [(50, 700, "NO"), (110, 700, "UNIT COST"), (200, 700, "VALUE")]
+    rows = placed([("1", "0.11", "9"), ("2", "0.23", "8")], (50, 140, 200), 680)
+    text = read(shown(*head, *rows, size=10), font=b"/Subtype/Type1/BaseFont/Courier").text
     assert text == "NO | UNIT COST | VALUE\n1 | 0.11 | 9\n2 | 0.23 | 8"
 
 

@@ -12,6 +12,7 @@ from engine.storage.workspace import Workspace
 from pages.improve.settings.conclusion import ELSEWHERE, EXPECTED, draft_sentence, verdicts
 from tests.apps import app_of, app_page, by_label, html_of, own_documents, said, tables
 from tests.experiments import experiment, row
+from tests.ui.test_question_sets import picker_page
 from ui.questions.kept import DRAFTS, LABELLED
 
 TEXT = (
@@ -88,14 +89,6 @@ def test_a_draft_follows_its_sentence_and_one_whose_sentence_has_changed_is_told
     assert kept(app, DRAFTS) == [question_fields(OPENED)]
     changed = replace(OPENED, references=(Reference("The harbour was opened in 1790.", 0, 31),))
     assert "has changed since" in said(questions_page(changed))
-
-
-def picker_page():
-    import streamlit as st
-
-    from ui.questions.sets import question_set_picker
-
-    st.session_state["picked"] = question_set_picker(st.session_state["given"])
 
 
 def picker(**sets):
