@@ -156,7 +156,8 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         origins = [origin(row, column) for column in range(n_columns)]
         if any(place[0] == row and place in lines for place in origins):
             whole = [lines.get(place, []) for place in origins]
-            found.append((whole, list(parts_of_row(whole, widths)), len(set(origins)) == 1))
+            is_only = row == 1 and n_rows == 2 and len({*map(len, whole)}) == 1  # below the heads
+            found.append((whole, list(parts_of_row(whole, widths, is_only)), len(set(origins)) == 1))
     # one row with cells of several lines, but the heads, tells that all are parted by lines
     are_ruled = any(len(parts) == 1 and max(map(len, whole)) > 1 for whole, parts, _ in found[1:])
     for whole, parts, is_one in found:
@@ -165,11 +166,14 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             yield cells[:1] if is_one else cells
 
 
-def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> Iterator[list[Sequence[Line]]]:
+def parts_of_row(
+    cells: Sequence[Sequence[Line]], widths: Sequence[float], is_only: bool
+) -> Iterator[list[Sequence[Line]]]:
     """Yield the rows between two ruled lines: several, where most cells have lines at the same heights.
 
-    One of the columns has numbers there, or short lines: other cells may be sentences on as many lines. A
-    cell of one line that stands between theirs belongs to all of them.
+    One of the columns has numbers there, or short lines: other cells may be sentences on as many lines. But
+    not if ``is_only``: of the only row below heads, whose cells have all as many lines. A cell of one line
+    that stands between theirs belongs to all of them.
     """
     several = [each for each in cells if len(each) > 1]
     heights = [[line[0].middle for line in each] for each in several]
@@ -179,10 +183,10 @@ def parts_of_row(cells: Sequence[Sequence[Line]], widths: Sequence[float]) -> It
         if sum(any(abs(each - y) < TOUCH for each in column) for column in heights) > MOST * len(several)
     ]
     starts = [y for n, y in enumerate(starts) if not n or starts[n - 1] - y > TOUCH]
-    are_values = starts and any(
+    are_values = is_only or any(
         all(is_value(line, width, len(starts)) for line in each if line[0].middle > starts[-1] - TOUCH)
         for each, width in zip(cells, widths, strict=True)
-        if len(each) > 1
+        if starts and len(each) > 1
     )
     if len(several) < 2 or len(starts) < 2 or not are_values or starts[0] < max(map(max, heights)) - TOUCH:
         yield list(cells)

@@ -60,6 +60,7 @@ PLAIN = rf"[\d+−-]+|[^\s\0\d+−{SINGLE}-]+"  # words whose ends tell the box 
 BLANK_AND_WORD = re.compile(rf"([\s\0]*)(?:({PLAIN})(?![^\s\0])|([^\s\0]+))")
 WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0f\uff1a-\uff1f]"
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
+LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali that stand before their letter
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
@@ -462,7 +463,7 @@ def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) ->
             least = AM_GAP * is_parted
         elif re.match(INDIC, written[n - 1]):
             is_sign = is_parted and "Mc" in map(unicodedata.category, written[n - 2 : n])
-            least = SIGN_GAP * (is_sign and is_seen_in_part)
+            least = (LEFT_GAP if written[n - 1] in LEFT_SIGNS else SIGN_GAP) * (is_sign and is_seen_in_part)
         if abs(gap) < least and is_made(places[n]) == 1:
             signs[n] = ""
     return "".join(signs), [place for place, each in zip(places, signs, strict=True) for _ in each]

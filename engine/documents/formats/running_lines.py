@@ -9,7 +9,7 @@ LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be 
 MOST = 0.5
 N_LINES = 2  # at an edge of a page, at most: a head and a number, say
 WORDS = (
-    r"page|pg?\.|seite|s\.|página|pagina|pág\.|side|sida|sivu|strona|strana|стр(?:аница|\.)|σελίδα|sayfa|trang"
+    r"page|pg?\.|seite|s\.|página|pagina|pág\.|side|sida|sivu|strona|strana|ст(?:о?р(?:аница|інка|\.)|\.)|σελίδα|sayfa|trang"
     r"|halaman|第|ページ|sheet|blatt|folie|slide|hoja|blad|صفح[ةه]|عمود|עמוד|หน้า|पृष्ठ"
 )
 TOTAL = r"(?:/|of|von|sur|de|di|из|av|af|van|z|από|من|از|מתוך)\s*\d{1,4}|\(\d{1,4}\)"

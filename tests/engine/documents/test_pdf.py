@@ -188,6 +188,11 @@ def grid(*lines):
             + [(x, 668, x, 694) for x in (60, 88, 120, 160, 188, 220)],
             "Bus | 3\nCar | 9\n\nCan | 4\nJar | 5\nFees | Days",
         ),
+        (  # rows without lines between them
+            placed([("Day", "Task"), ("Mon", "Mow a lawn"), ("Tue", "Rake leaves")], (62, 162)),
+            [(60, y, 260, y) for y in (711, 697, 669)] + [(x, 669, x, 711) for x in (60, 160, 260)],
+            "Day | Task\nMon | Mow a lawn\nTue | Rake leaves",
+        ),
         (  # rows whose cells have several lines
             placed([("Day", "Task"), ("1 May", "Mow it"), ("9 to 10", "and rake")], (62, 162))
             + placed([("2 May", "Paint the"), ("", "gate")], (62, 162), 658),
@@ -687,12 +692,10 @@ def test_a_cell_of_several_lines_is_one_wherever_the_others_of_its_row_stand(low
 
 @pytest.mark.parametrize("up", [0, 12, 24], ids=["top", "middle", "bottom"])
 def test_cells_of_several_lines_that_are_drawn_last_are_in_their_rows(up):
-    rows = placed(
-        [("Task", "What", "Cost"), ("Pump", "", "20"), ("Lamp", "Change it", "5")], (50, 120, 300), 700, 60
-    )
-    late = placed(
-        [("", "Clean the filter of it"), ("", "and write it into"), ("", "the book")], (50, 120), 640 + up, 12
-    )
+    table = ("Task", "What", "Cost"), ("Pump", "", "20"), ("Lamp", "Change it", "5")
+    rows = placed(table, (50, 120, 300), 700, 60)
+    lines = ("Clean the filter of it",), ("and write it into",), ("the book",)
+    late = placed(lines, (120,), 640 + up, 12)
     assert read(shown(*rows, *late)).text.split("\n")[-2:] == [
         "Pump | Clean the filter of it and write it into the book | 20",
         "Lamp | Change it | 5",
@@ -709,10 +712,9 @@ def test_cells_that_the_file_draws_apart_are_parted_however_narrow_the_gap():
 
 
 def test_a_head_of_two_words_of_a_typewriter_is_of_one_column():
-    head = [(50, 700, "NO"), (110, 700, "UNIT COST"), (200, 700, "VALUE")]
-    rows = placed([("1", "0.11", "9"), ("2", "0.23", "8")], (50, 140, 200), 680)
-    text = read(shown(*head, *rows, size=10), font=b"/Subtype/Type1/BaseFont/Courier").text
-    assert text == "NO | UNIT COST | VALUE\n1 | 0.11 | 9\n2 | 0.23 | 8"
+    places = (50, 700, "NO"), (110, 700, "UNIT COST"), *placed([("1", "0.11"), ("2", "0.23")], (50, 140), 680)
+    text = read(shown(*places, size=10), font=b"/Subtype/Type1/BaseFont/Courier").text
+    assert text == "NO | UNIT COST\n1 | 0.11\n2 | 0.23"
 
 
 def test_a_heading_with_a_number_is_no_row_of_the_table_below():

@@ -14,6 +14,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         # page numbers, alone or with words
         ([f"{text}\n{number}" for number, text in enumerate(TEXTS, 7)], TEXTS),
         ([f"- {number} -\n{text}" for number, text in enumerate(TEXTS, 1)], TEXTS),
+        ([f"{text}\nстор. {number}" for number, text in enumerate(TEXTS, 1)], TEXTS),
         ([f"{text}\nPage {number} of 4" for number, text in enumerate(TEXTS, 1)], TEXTS),
         ([f"{text}\n{number} (4)" for number, text in enumerate(TEXTS, 1)], TEXTS),
         (
