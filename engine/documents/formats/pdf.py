@@ -26,7 +26,7 @@ from .running_lines import PAGE_NUMBER, with_whole_sentences, without_number, wi
 MAX_SECONDS = 60.0  # PDFium's own limits hold for one page
 RECOGNITION_SECONDS = 900.0  # pages that are pictures are recognised
 MAX_CHARACTERS = 100_000_000
-MAX_TAGS = 5_000_000  # children of elements: those of the first ones are many on every page
+MAX_TAGS = 5_000_000  # children looked at: a long element lists all of its own again for every page
 MAX_ATTACHED = 20  # files that are named
 WORD = re.compile(r"[^\W\d_]+")
 # The parts of a word on two lines, the mark behind it, and the space at which the second line goes on.

@@ -30,7 +30,6 @@ TALL = 1.5  # times the height of the letters: distance of parts of a page
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
 MAX_ROW = 12  # lines of a row
-LEAST_LINE = 0.7  # times the height of letters: the distance of lines
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with

@@ -22,13 +22,8 @@ from .plain import BULLETS
 SHARED = 0.3  # of the height of two letters in one line
 # times the height of letters, of different sizes, of one, and before a power
 NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
-THIN_BLANK, QUARTER, MARK_GAP, SIGN_GAP, AM_GAP = (
-    0.22,
-    0.27,
-    0.5,
-    0.33,
-    0.7,
-)  # times the size: gaps that are no blanks
+# times the size: gaps that are no blanks
+THIN_BLANK, QUARTER, MARK_GAP, SIGN_GAP, AM_GAP = 0.22, 0.27, 0.5, 0.33, 0.7
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
 RAISED = 1.75  # times the height of a power at most
@@ -140,9 +135,8 @@ def segments_of(
                 middle = (edges[1] + edges[3]) / 2
                 # by a vertical line between the end of the text and the letter
                 is_ruled = crosses(right, edges[0], middle) or crosses(edges[2], left, middle)
-                if (
-                    is_ruled and not is_apart
-                ):  # a line may cross a title, which draws its blank, or end a word
+                # It may cross a title, which draws its blank, or end a word.
+                if is_ruled and not is_apart:
                     is_drawn = blank == " " and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 0
                     is_ruled = not (gap < BLANK * height if is_drawn else abs(gap) < TOUCHING and not blank)
                 is_apart = is_apart or is_ruled or (own is not block and None not in (own, block))

@@ -225,12 +225,15 @@ def nearest(segment: Segment, blocks: Mapping[Block, Sequence[Segment]]) -> Bloc
 
 def parts_of(unit: Unit) -> Iterator[Unit]:
     """Yield a paragraph, or a table, or, of a table that lays out a page, each of its cells."""
+    if None in unit:
+        yield unit
+        return
     rows, columns = {cell.rows for cell in unit if cell}, {cell.columns for cell in unit if cell}
     are_long = any(sum(len(each.text) for each in cell) > LONGEST_CELL for cell in unit.values())
     is_row = len(rows) < 2 and any(len(lines_of(cell)) > 1 for cell in unit.values())
     places = Counter((row, column) for cell in unit if cell for row in cell.rows for column in cell.columns)
-    is_wrong = max(places.values(), default=0) > 1 or any(each.stop > MAX_COLUMNS for each in columns)
-    if None in unit or not (len(columns) < 2 or are_long or is_row or is_wrong):
+    is_wrong = max(places.values()) > 1 or any(each.stop > MAX_COLUMNS for each in columns)
+    if not (len(columns) < 2 or are_long or is_row or is_wrong):
         yield unit
         return
     for cell in unit.values():
