@@ -13,9 +13,11 @@ from .pdf_layout import CELL_GAP, Line, Rule, Segment, lines_of, whole_of
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared
 MAX_LINES = 25  # of a cell: more are a column of prose
+LEAST_BODY = 4  # rows between two lines, above which are heads only
 LEAST_CELL = 10.0  # points, the size of a cell without an outer line
 NUMBER = re.compile(r"\D{0,3}\d")
 MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
+MOST_NAMED = 0.8  # of the rows, where each has a name
 MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
 
 
@@ -128,6 +130,17 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
         [column == 0 or is_ruled(down, grid.places[column], bottom, top) for column in range(n_columns)]
         for top, bottom in pairwise(grid.heights)
     ]
+    falling = [-height for height in grid.heights]
+    placed: list[list[tuple[int, Segment]]] = [[] for _ in range(n_rows)]
+    for each in segments:
+        column = bisect_right(grid.places, (each.left + each.right) / 2) - 1
+        placed[bisect_right(falling, -each.middle) - 1].append((column, each))
+    for row, cells in enumerate(placed):
+        neighbors[row] = with_undrawn(neighbors[row], cells, grid.places)
+    names = lines_of([each for cells in placed for column, each in cells if not column])
+    if grid.places[0] < down[0][0] and len(names) > MOST_NAMED * n_rows:  # no line is before or between them
+        for row in above:
+            row[0] = True
     texts: dict[tuple[int, int], list[Segment]] = {}
 
     def origin(row: int, column: int) -> tuple[int, int]:
@@ -138,11 +151,9 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             column -= 1
         return row, column
 
-    falling = [-height for height in grid.heights]
-    for each in segments:
-        row = bisect_right(falling, -each.middle) - 1
-        column = bisect_right(grid.places, (each.left + each.right) / 2) - 1
-        texts.setdefault(origin(row, column), []).append(each)
+    for row, cells in enumerate(placed):
+        for column, each in cells:
+            texts.setdefault(origin(row, column), []).append(each)
     lines = {place: lines_of(inner) for place, inner in texts.items()}
     n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})
     # with columns of its own, or another table in it
@@ -159,11 +170,33 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             is_only = row == 1 and n_rows == 2 and len({*map(len, whole)}) == 1  # below the heads
             found.append((whole, list(parts_of_row(whole, widths, is_only)), len(set(origins)) == 1))
     # one row with cells of several lines, but the heads, tells that all are parted by lines
-    are_ruled = any(len(parts) == 1 and max(map(len, whole)) > 1 for whole, parts, _ in found[1:])
+    body = next((n for n, (_, parts, _) in enumerate(found) if len(parts) > LEAST_BODY), 1)
+    are_ruled = any(len(parts) == 1 and max(map(len, whole)) > 1 for whole, parts, _ in found[body:])
     for whole, parts, is_one in found:
         for part in [whole] if are_ruled else parts:
             cells = [text_of(each) for each in part]
             yield cells[:1] if is_one else cells
+
+
+def with_undrawn(
+    are_drawn: Sequence[bool], cells: Sequence[tuple[int, Segment]], places: Sequence[float]
+) -> list[bool]:
+    """Return where the cells of a row begin, also where only other rows have the line that parts them.
+
+    Its texts tell so that stand side by side, each within a column.
+    """
+    found = list(are_drawn)
+    bounds = [column for column, is_drawn in enumerate(are_drawn) if is_drawn]
+    for start, end in pairwise([*bounds, len(found)]):
+        inner = [each for column, each in cells if start <= column < end]
+        crossed = any(
+            each.left < place - TOUCH and each.right > place + TOUCH
+            for each in inner
+            for place in places[start + 1 : end]
+        )
+        if end - start > 1 and not crossed and any(len(line) > 1 for line in lines_of(inner)):
+            found[start:end] = [True] * (end - start)
+    return found
 
 
 def parts_of_row(

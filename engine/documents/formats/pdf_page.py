@@ -3,7 +3,7 @@
 import ctypes
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
 MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines
 BOX_PARTS, MAX_PARTS = 5, 2000  # of a rectangle, and of a path that may be the lines of a table
 THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
+MAX_FILLED = 8  # boxes before another that may enclose it
 LARGEST_BOX = 0.6  # of the page: more is its frame or background
 MAX_ANNOTATIONS = 2000  # of a page
 LARGE, SMALL = 0.4, 0.05  # shares of a page: of a scan, and of pictures that are not worth a note
@@ -32,6 +33,9 @@ DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b)|(?<=\(.)(?=[CF
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
                       17: "attached file"}  # fmt: skip
+
+
+Color = tuple[int, int, int, int]
 
 
 @dataclass
@@ -162,6 +166,7 @@ def look_at_objects(page: Any, found: Page) -> Rules:
     across, down = list[Rule](), list[Rule]()
     area = max(page.get_width() * page.get_height(), 1.0)
     edges = [ctypes.c_float() for _ in range(4)]
+    filled = deque[tuple[Box, Color]](maxlen=MAX_FILLED)
     for number in range(min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)):
         thing = pdfium.FPDFPage_GetObject(page, number)
         kind = pdfium.FPDFPageObj_GetType(thing)
@@ -177,6 +182,12 @@ def look_at_objects(page: Any, found: Page) -> Rules:
             n_parts = pdfium.FPDFPath_CountSegments(thing)
             if (right - left) * (top - bottom) > LARGEST_BOX * area or n_parts > MAX_PARTS:
                 continue
+            color = fill_of(thing)
+            if color:
+                box = left, bottom, right, top
+                if color == next((each for outer, each in reversed(filled) if encloses(outer, box)), None):
+                    continue  # nobody sees it, as what Word sets behind the lines of a cell
+                filled.append((box, color))
             sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
             for west, south, east, north in sides:
                 if north - south < THIN < east - west:  # also of a fraction
@@ -187,6 +198,24 @@ def look_at_objects(page: Any, found: Page) -> Rules:
                     across += [(south, west, east), (north, west, east)]
                     down += [(west, south, north), (east, south, north)]
     return Rules(across, down)
+
+
+def fill_of(path: Any) -> Color | None:
+    """Return red, green, blue and opacity of what a path is filled with, None if it has an outline."""
+    import pypdfium2.raw as pdfium
+
+    mode, has_stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, mode, has_stroke)
+    color = [ctypes.c_uint() for _ in range(4)]
+    if has_stroke.value or not mode.value or not pdfium.FPDFPageObj_GetFillColor(path, *color):
+        return None
+    red, green, blue, opacity = (each.value for each in color)
+    return red, green, blue, opacity
+
+
+def encloses(outer: Box, box: Box) -> bool:
+    """Whether a box lies in another, but for rounding."""
+    return outer[0] < box[0] + 1 and outer[1] < box[1] + 1 and outer[2] > box[2] - 1 and outer[3] > box[3] - 1
 
 
 def parts_of_path(path: Any, n_parts: int) -> Iterator[Box]:
