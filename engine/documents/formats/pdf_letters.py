@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, TOUCHING, Glyph, around, in_reading_order
-from .pdf_grids import Rules
-from .pdf_layout import EXACT, LEAST_BREAK, Rule, Segment
+from .pdf_grids import Rules, merged
+from .pdf_layout import BULLET, EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line
@@ -26,6 +26,7 @@ NO_GAP, NO_LEVEL_GAP, POWER_GAP = 0.08, 0.045, 0.25
 THIN_BLANK, QUARTER, MARK_GAP, SIGN_GAP, AM_GAP = 0.22, 0.27, 0.5, 0.33, 0.7
 SMALL, WIDEST_POWER = 0.9, 2.5  # times the height of their word, the height of powers, and their width
 MAX_POWERS = 1000  # of a page that are looked for their place
+LOWEST = 0.25  # times the size: how far letters reach below their line
 RAISED = 1.75  # times the height of a power at most
 RAISED_BOX = 0.17  # times the height of letters, between their line and a glyph above it
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
@@ -199,6 +200,11 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
         if moved.keys() >= {*places[start:stop]}:
             left, bottom, right, top = around(moved[place] for place in places[start:stop])
             corners[:] = left, top, right, bottom
+    for word, start in enumerate(spans[:, 0].tolist()):
+        if BULLET.match(written[start].translate(BULLETS)):  # of a font with one box for all its symbols
+            *_, line, size = glyph_of(characters, places[start])
+            edges[word, :, 1] = np.minimum(edges[word, :, 1], line + size)
+            edges[word, :, 3] = np.maximum(edges[word, :, 3], line - LOWEST * size)
     first, last = edges[:, 0], edges[:, 1]
     low, high = np.minimum(first, last)[:, (0, 3)], np.maximum(first, last)[:, (2, 1)]  # (n, 2)
     # a word that a hyphen parts is on two lines, or in two columns
@@ -287,7 +293,9 @@ def begin_alike(places: np.ndarray) -> np.ndarray:
 
 def with_fractions(characters: Any, runs: Iterable[Run], lines: Rules) -> Iterable[Run]:
     """Return the runs of a page, as one with a stroke those above and below a short line within a line."""
-    short = [(y, left, right) for y, left, right in lines.horizontal if right - left < LONGEST_FRACTION]
+    short = [
+        (y, left, right) for y, left, right in merged(lines.horizontal) if right - left < LONGEST_FRACTION
+    ]
     if not short:
         return runs
     found = list(runs)
