@@ -1,7 +1,6 @@
 """EPUB books: their chapters in reading order, each read as a page of HTML."""
 
 import posixpath
-import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,8 +15,7 @@ from .webpage import read_html
 
 FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # only fonts are encrypted
 MAX_CHAPTERS = 5000
-MAX_RULES = 10_000  # characters of the rules that raise or strike out words
-RULE = re.compile(rb"vertical-align|top|line-through")
+MAX_STYLE_SHEET = 50_000  # characters of a book's style sheets
 
 
 def read_epub(name: str, content: bytes) -> Document:
@@ -43,9 +41,7 @@ def read_epub(name: str, content: bytes) -> Document:
             chapters = chapters_of(package, posixpath.dirname(path))
             lacking = [path for path in chapters if path not in infos]
             sheets = b"".join(member(path) for path in infos if path.endswith(".css"))
-            pieces = (piece.rpartition(b"{") for piece in sheets.split(b"}")[:-1])  # selectors and the rest
-            rules = (b"%b{%b}" % (a.rpartition(b"{")[2], b) for a, _, b in pieces if RULE.search(b))
-            style = b"<style>%b</style></head>" % b"".join(rules)[:MAX_RULES]
+            style = b"<style>%b</style></head>" % sheets[:MAX_STYLE_SHEET]
             found = []
             n_without = 0
             for path in filter(infos.__contains__, chapters):

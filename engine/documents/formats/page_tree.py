@@ -56,6 +56,7 @@ STYLES = {
     "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A", "lower-roman": "i",
     "upper-roman": "I",
 }  # fmt: skip
+ON_SCREENS = re.compile(r"@media\s+(?:all|screen)\s*\{((?:[^{}]*\{[^{}]*\})*)\s*\}")
 LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b(none|[a-z]+-[a-z]+)\b")
 MAX_SPAN, MAX_COPIED, MAX_COPIES = 100, 200, 50_000  # columns, characters of a cell, and cells of a page
 MAX_SCRIPT, MAX_RUBY = 50, 500  # characters of a superscript or subscript, and of words with readings
@@ -186,7 +187,7 @@ def styled_selectors(root: Any, style: re.Pattern[str]) -> Selectors:
 
     They have tags, classes and ids, and the parts around them, from the inside: ``#menu p.x``.
     """
-    sheet = " ".join(each.text or "" for each in root.iter("style"))[:MAX_SHEET]
+    sheet = ON_SCREENS.sub(r"\1", " ".join(each.text or "" for each in root.iter("style"))[:MAX_SHEET])
     found: dict[str, None] = {}
     depth, before, selectors = 0, "", ""
     for piece in re.split(r"([{}])", sheet):

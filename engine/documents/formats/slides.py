@@ -146,12 +146,18 @@ def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
             yield frame_text(chart.chart_title.text_frame)
         plot = chart.plots[0]
         yield " | ".join(["", *(one_line(series.name) for series in plot.series)]).strip()
-        for number, category in enumerate(plot.categories):
+        for number, category in enumerate([*plot.categories] or places_of(plot)):
             values = (series.values[number] for series in plot.series)
             shown = ("" if each is None else f"{each:g}" for each in values)
             yield " | ".join([one_line(str(category)), *shown])
     except (KeyError, IndexError, AttributeError, ValueError, TypeError, NotImplementedError):
         seen["chart"] += 1  # of a kind without categories
+
+
+def places_of(plot: Any) -> list[str]:
+    """Return the places of the values of a chart that has no categories, but points."""
+    points = plot.series[0]._element.iterfind(".//{*}xVal//{*}pt/{*}v") if len(plot.series) else ()
+    return [each.text or "" for each in points]
 
 
 def frame_text(frame: Any) -> str:
