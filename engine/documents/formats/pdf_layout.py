@@ -713,6 +713,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         most = second
     full = [line for line in lines if len(line) == most]
     columns = under_heads(lines, columns_of(full if 2 * len(full) > len(lines) else lines))
+    columns = [*chain.from_iterable(parts_of_column(lines, columns, n) for n in range(len(columns)))]
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2
@@ -743,12 +744,26 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     yield row
 
 
+def parts_of_column(
+    lines: Sequence[Line], columns: Sequence[tuple[float, float]], number: int
+) -> list[tuple[float, float]]:
+    """Return a column, or those in it where most lines have several cells, which a head or sum joins."""
+    inner = [[each for each in line if column_of(each, columns) == number] for line in lines]
+    several = [cells for cells in inner if len(cells) > 1]
+    return columns_of(several) if 2 * len(several) > sum(map(bool, inner)) else [columns[number]]
+
+
+def column_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> int:
+    """Return the number of the column that a cell overlaps most."""
+    overlaps = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
+    return max(range(len(columns)), key=overlaps.__getitem__)
+
+
 def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:
     """Return the cells of a line, by the columns that its segments overlap most."""
     cells: list[Segment | None] = [None] * len(columns)
     for each in line:
-        overlaps = [min(each.right, right) - max(each.left, left) for left, right in columns]
-        column = max(range(len(columns)), key=overlaps.__getitem__)
+        column = column_of(each, columns)
         cells[column] = joined(cells[column], each)
     return cells
 
