@@ -138,7 +138,9 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     for row, cells in enumerate(placed):
         neighbors[row] = with_undrawn(neighbors[row], cells, grid.places)
     names = lines_of([each for cells in placed for column, each in cells if not column])
-    if grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows:  # no line is before or between them
+    if (
+        grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows
+    ):  # no line is before or between them
         for row in above:
             row[0] = True
     texts: dict[tuple[int, int], list[Segment]] = {}

@@ -15,6 +15,7 @@ CELL_GAP = "\t"  # between cells of a line, until heads and feet are found
 GAP, LINE_GAP = "\n\n", "\n"  # between columns and pages, and where a sentence goes on in the next
 CELL_BREAK = "\x0b"  # between the lines of a cell, until words that two of them share are joined
 LEAST_BREAK, ALIGNED = 0.5, 1.5  # times the height of letters, and points: between cells of aligned columns
+TWICE = 1.8  # times the usual blank, where one column ends and another begins
 WIDER = 1.15  # times the width of letters, between cells
 WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
 SAME_WIDTH = 0.05  # times it, between places of letters that are all as wide
@@ -231,6 +232,8 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
         near = [*rows[max(number - NEAR_ROWS, 0) : number], *rows[number + 1 : number + NEAR_ROWS + 1]]
         starts = [cell.left for each in near for cell in each[1:]]
         ends = [cell.right for each in near for cell in each[:-1]]
+        pairs = [(end, start) for cell in chain(*near) for _, end, start, _ in breaks[id(cell)]]
+        usual = median([start - end for end, start in pairs] or [math.inf])
         for cell in chain(*near):
             least = WIDER * (cell.right - cell.left) / len(cell.text)  # than a blank of a typewriter
             wide = [each for each in breaks[id(cell)] if each[3] or each[2] - each[1] > least]
@@ -245,7 +248,11 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
             least = LEAST_BREAK * (whole.top - whole.bottom)
             for place, end, start, is_apart in breaks[id(whole)][::-1]:
                 is_wide = is_apart or start - end > least
-                if is_wide and (is_near_some(start, starts) or is_near_some(end, ends)):
+                is_bound = (
+                    start - end > TWICE * usual
+                    and sum(is_at(end, a) and is_at(start, b) for a, b in pairs) > 1
+                )
+                if is_bound or (is_wide and (is_near_some(start, starts) or is_near_some(end, ends))):
                     behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
                     whole = replace(whole, text=whole.text[:place], right=end, breaks=())
                     parts.append(behind)
@@ -261,6 +268,11 @@ def breaks_of(cell: Segment, line: Line) -> Sequence[tuple[int, float, float, bo
     off = (abs(start - cell.left - (place + 1) * width) for place, _, start, _ in cell.breaks)
     are_alike = len(cell.breaks) > 1 or sum(abs(each - width) < SAME_WIDTH * width / 5 for each in others) > 1
     return () if cell.breaks and are_alike and max(off) < SAME_WIDTH * width else cell.breaks
+
+
+def is_at(place: float, other: float) -> bool:
+    """Whether two places are one, but for rounding."""
+    return abs(place - other) < ALIGNED
 
 
 def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED, least: int = 2) -> bool:
@@ -651,6 +663,7 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
     is_far = len(rows) > 1 and (
         distances[-1] > APART * median(distances[:-1])
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
+        or len(line) == 1 < len(following)
     )
     below = [line, *[following] * (len(following) > 1)]
     if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
