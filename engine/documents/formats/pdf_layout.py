@@ -253,13 +253,24 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
                     and sum(is_at(end, a) and is_at(start, b) for a, b in pairs) > 1
                 )
                 if is_bound or (is_wide and (is_near_some(start, starts) or is_near_some(end, ends))):
-                    behind = replace(whole, text=whole.text[place:].lstrip(), left=start, breaks=())
-                    whole = replace(whole, text=whole.text[:place], right=end, breaks=())
+                    whole, behind = parted_at(whole, place, end, start)
                     parts.append(behind)
             parts.append(whole)
         if len(parts) > len(line):
             parted[id(line)] = sorted(parts, key=lambda each: each.left)
     return [parted.get(id(line), line) for line in lines]
+
+
+def parted_at(cell: Segment, place: int, end: float, start: float) -> tuple[Segment, Segment]:
+    """Return the parts of a cell before and behind a blank."""
+    rest = cell.text[place:].lstrip()
+    cut = len(cell.text) - len(rest)
+    before = tuple(each for each in cell.breaks if each[0] < place)
+    after = tuple((n - cut, *others) for n, *others in cell.breaks if n > place)
+    return (
+        replace(cell, text=cell.text[:place], right=end, breaks=before),
+        replace(cell, text=rest, left=start, breaks=after),
+    )
 
 
 def breaks_of(cell: Segment, line: Line) -> Sequence[tuple[int, float, float, bool]]:
@@ -653,6 +664,8 @@ def is_apart_above(run: Sequence[Line], line: Line, following: Line) -> bool:
     """Whether the only line so far, as a heading with a number, is farther above a line than the next one."""
     if len(run) != 1 or not following:
         return False
+    if len(run[0]) > 1 and all(any(are_aligned(head, each) for each in line) for head in run[0]):
+        return False
     above, below = run[0][0].middle - line[0].middle, line[0].middle - following[0].middle
     return above > max(PARAGRAPH * below, TALL * (run[0][0].top - run[0][0].bottom))
 
@@ -772,10 +785,21 @@ def column_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> int:
     return max(range(len(columns)), key=overlaps.__getitem__)
 
 
+def numbers_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> Sequence[Segment]:
+    """Return the numbers of a cell that stand in several columns, or else the cell."""
+    parts, rest = list[Segment](), cell
+    for place, end, start, _ in cell.breaks[::-1]:
+        before, behind = parted_at(rest, place, end, start)
+        if column_of(behind, columns) != column_of(before, columns):
+            rest = before
+            parts.insert(0, behind)
+    return [rest, *parts] if all(NUMBER.fullmatch(each.text) for each in (rest, *parts)) else [cell]
+
+
 def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:
     """Return the cells of a line, by the columns that its segments overlap most."""
     cells: list[Segment | None] = [None] * len(columns)
-    for each in line:
+    for each in chain.from_iterable(numbers_of(cell, columns) for cell in line):
         column = column_of(each, columns)
         cells[column] = joined(cells[column], each)
     return cells

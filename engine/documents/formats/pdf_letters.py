@@ -76,8 +76,8 @@ def segments_of(
     """
     import pypdfium2.raw as pdfium
 
-    characters, rules = text.raw, sorted(lines.vertical)
-    xs = [x for x, _, _ in rules]
+    characters = text.raw
+    by_turn = [sorted(turned_rules(lines, turns).vertical) for turns in range(4)]
     letters: list[str] = []
     breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
@@ -102,10 +102,11 @@ def segments_of(
 
     def crosses(start: float, end: float, middle: float) -> bool:
         """Whether a vertical line crosses the gap between two places."""
-        near = rules[bisect_right(xs, start - 1) : bisect_left(xs, end + 1)] if rules else ()
+        rules = by_turn[turns]
+        near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))]
         return any(low < middle < high for _, low, high in near)
 
-    runs = with_fractions(characters, runs_of(text, rules, block_of), lines)
+    runs = with_fractions(characters, runs_of(text, by_turn[0], block_of), lines)
     for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
         own = block_of(at[0]) if block_of else None
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
@@ -686,6 +687,21 @@ def looks_like_words(text: str) -> bool:
     n_others = sum(not sign.isspace() and not sign.isdigit() for sign in text)
     is_plain = len(letters) > LEAST_LETTERS and len(letters) > LETTERS * n_others
     return is_plain and sum(sign in "aeiouy" for sign in letters) > VOWELS * len(letters)
+
+
+def turned_rules(rules: Rules, turns: int) -> Rules:
+    """Return the lines of a page as they stand when its text runs from left to right."""
+    if not turns:
+        return rules
+    boxes = [(left, y, right, y) for y, left, right in rules.horizontal]
+    boxes += [(x, bottom, x, top) for x, bottom, top in rules.vertical]
+    across, down = list[Rule](), list[Rule]()
+    for left, bottom, right, top in (turned(box, turns) for box in boxes):
+        if bottom == top:
+            across.append((top, left, right))
+        else:
+            down.append((left, bottom, top))
+    return Rules(across, down)
 
 
 def turned(box: Box, turns: int) -> Box:

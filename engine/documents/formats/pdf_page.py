@@ -12,7 +12,7 @@ from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
 from .pdf_layout import Rule, Segment, page_text
-from .pdf_letters import Box, looks_like_words, segments_of, string_of
+from .pdf_letters import Box, looks_like_words, segments_of, string_of, turned_rules
 from .pdf_tags import tagged_text, tags_of
 from .plain import unified
 
@@ -84,8 +84,11 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
             groups[turns].append(segment)
     groups[0] += list(annotations_of(page, form, found, groups[0]))
     tagged = tagged_text(groups[0], tags, rules) if tags else None
-    texts = [tagged or page_text(with_grids(groups[0], rules), rules.horizontal)]
-    texts += [page_text(each, ()) for turns, each in groups.items() if turns]
+    texts = [tagged] if tagged else []
+    for turns, each in groups.items():
+        if turns or not tagged:
+            own = turned_rules(rules, turns)
+            texts.append(page_text(with_grids(each, own), own.horizontal))
     text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)

@@ -27,7 +27,7 @@ NUMBERED = re.compile(
 )
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
-BETWEEN = re.compile(rf"[^\n.]{{1,80}}|{NOTE.pattern}", re.DOTALL)
+BETWEEN = re.compile(rf"(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
@@ -115,7 +115,7 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
     """
     parts = [(number, part) for number, page in enumerate(pages) for part in page.split("\n\n")]
     for n, (page, part) in enumerate(parts):
-        if not part[:1].islower():
+        if not (part[:1].islower() or part[:1].isdigit()):
             continue
         start = n - 1
         while n - start <= MAX_BETWEEN and start > 0 and BETWEEN.fullmatch(parts[start][1]):
@@ -124,7 +124,8 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
         first, opened = parts[start]
         are_notes = all(NOTE.fullmatch(each) for _, each in between)
         is_open = len(opened) > LEAST_OPEN and not FINISHED.search(opened[-LEAST_OPEN:])
-        if between and is_open and (are_notes or first < page):
+        goes_on = part[0].islower() or opened.endswith(",")
+        if between and is_open and goes_on and (are_notes or first < page):
             here = [each for each in between if each[0] == first]
             parts[start : n + 1] = [*here, parts[start], parts[n], *between[len(here) :]]
     whole: dict[int, list[str]] = defaultdict(list)
