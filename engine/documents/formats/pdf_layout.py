@@ -676,8 +676,11 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
     is_far = len(rows) > 1 and (
         distances[-1] > APART * median(distances[:-1])
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
-        or len(line) == 1 < len(following)
     )
+    if len(line) == 1 < min(len(following), len(rows)):
+        columns = columns_of(rows)
+        if len({column_of(each, columns) for each in following}) < len(following):
+            return True
     below = [line, *[following] * (len(following) > 1)]
     if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
         return True

@@ -27,7 +27,7 @@ NUMBERED = re.compile(
 )
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
-BETWEEN = re.compile(rf"(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
+BETWEEN = re.compile(rf"(?![a-zà-ÿ])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
