@@ -173,7 +173,9 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             found.append((whole, list(parts_of_row(whole, widths, is_only)), len(set(origins)) == 1))
     # one row with cells of several lines, but the heads, tells that all are parted by lines
     body = next((n for n, (_, parts, _) in enumerate(found) if len(parts) > LEAST_BODY), 1)
-    are_ruled = any(len(parts) == 1 and max(map(len, whole)) > 1 for whole, parts, _ in found[body:])
+    are_ruled = any(
+        len(parts) == 1 and max(map(len, whole)) > 1 and not is_one for whole, parts, is_one in found[body:]
+    )
     for whole, parts, is_one in found:
         for part in [whole] if are_ruled else parts:
             cells = [text_of(each) for each in part]

@@ -485,7 +485,7 @@ def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
             band.append(line)
             continue
         left, right = sides_of(band, gutter)
-        are_columns = is_prose(left) and is_prose(right)
+        are_columns = (is_prose(left) and is_prose(right)) or are_independent(left, right)
         if left and right and are_columns and not any(map(has_lines, chain(*band))):
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
@@ -497,6 +497,25 @@ def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
         band = []
         across += [line] if line is not None else []
     yield across
+
+
+def are_independent(left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Whether two parts side by side, one of them prose in even lines, have their lines at other heights."""
+    if min(len(left), len(right)) < LEAST_LINES or not (is_even_prose(left) or is_even_prose(right)):
+        return False
+    few, many = sorted(([line[0] for line in side] for side in (left, right)), key=len)
+    n_level = sum(
+        any(abs(each.middle - other.middle) < LEVEL * (each.top - each.bottom) for other in many)
+        for each in few
+    )
+    return 2 * n_level < len(few)
+
+
+def is_even_prose(lines: Sequence[Line]) -> bool:
+    """Whether lines are prose, and few of them farther apart than the others, as the rows of a table are."""
+    distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
+    n_far = sum(each > ROW_GAP * median(distances) for each in distances)
+    return len(lines) > 2 * LEAST_LINES and is_prose(lines) and n_far < SPANNING * len(lines)
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
@@ -647,7 +666,12 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         is_group = len(near) > len(run) and columns and abs(line[0].left - columns[0][0]) < ALIGNED
         is_cell = is_group or (is_cell and (len(following) > 1 or goes_on))
         if len(line) > 1 or is_cell:
-            if is_apart_above(run, line, following) or is_apart_below(run[-NEAR_LINES:], line, following):
+            is_head = len(line) == 1 and has_other_columns(run[-NEAR_LINES:], lines[number + 1 : number + 2])
+            if (
+                is_head
+                or is_apart_above(run, line, following)
+                or is_apart_below(run[-NEAR_LINES:], line, following)
+            ):
                 yield run
                 run = []
             run.append(line)
@@ -658,6 +682,13 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield [line]
     if run:
         yield run
+
+
+def has_other_columns(rows: Sequence[Line], following: Sequence[Line]) -> bool:
+    """Whether cells of the line that follows a heading would share a column of the rows above."""
+    several = [each for each in rows if len(each) > 1]
+    columns = columns_of(several) if len(several) > 1 else []
+    return any(len({column_of(each, columns) for each in line}) < len(line) for line in following if columns)
 
 
 def is_apart_above(run: Sequence[Line], line: Line, following: Line) -> bool:
@@ -677,10 +708,6 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
         distances[-1] > APART * median(distances[:-1])
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
     )
-    if len(line) == 1 < min(len(following), len(rows)):
-        columns = columns_of(rows)
-        if len({column_of(each, columns) for each in following}) < len(following):
-            return True
     below = [line, *[following] * (len(following) > 1)]
     if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
         return True
