@@ -31,6 +31,7 @@ RAISED = 1.75  # times the height of a power at most
 RAISED_BOX = 0.17  # times the height of letters, between their line and a glyph above it
 CELL, BLANK = 0.9, 0.35  # times the height of letters: a gap between two cells, and one between words
 LEAST_LETTERS, LETTERS, VOWELS = 5, 0.6, 0.22  # of a text, and the shares of both in words
+TILTED, LEAST_TILT = 4, 0.03  # of text in no quarter turn, and quarter turns it is off one at least
 UNMAPPED = 0.3  # of the letters of a segment have no character
 # Hyphens as PDFium and producers write those at ends of lines.
 SIGNS = dict.fromkeys((0x02, 0xAD, 0x2010), "-") | BULLETS
@@ -59,6 +60,7 @@ INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium par
 LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali that stand before their letter
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
+HANGUL = re.compile("[\uac00-\ud7a3]{2}")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
@@ -102,7 +104,7 @@ def segments_of(
 
     def crosses(start: float, end: float, middle: float) -> bool:
         """Whether a vertical line crosses the gap between two places."""
-        rules = by_turn[turns]
+        rules = by_turn[turns % TILTED]
         near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))]
         return any(low < middle < high for _, low, high in near)
 
@@ -220,9 +222,16 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
     off = np.abs(np.diff(edges[:, :, (1, 3)], axis=1)).sum(axis=(1, 2))
     is_level = off < LEVEL * heights
     turns = np.zeros(len(words), int)
-    for number in np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0])):
-        angle = pdfium.FPDFText_GetCharAngle(characters, places[int(starts[number])])
-        turns[number] = round(max(angle, 0) / (math.pi / 2)) % 4
+    odd = np.flatnonzero(~is_level | (edges[:, 1, 0] <= edges[:, 0, 0]))
+    for some in (odd, range(len(words))):
+        for number in some:
+            quarters = max(pdfium.FPDFText_GetCharAngle(characters, places[int(starts[number])]), 0) / (
+                math.pi / 2
+            )
+            is_tilted = abs(quarters - round(quarters)) > LEAST_TILT
+            turns[number] = TILTED if is_tilted else round(quarters) % 4
+        if not (turns == TILTED).any():
+            break
     widest = np.where(codes[starts] < SIGNS_FROM, WIDEST, WIDEST_SIGN)
     is_plain = (high - low)[:, 0] < widest * heights * (stops - starts)
     is_plain &= is_level & (turns == 0) & ~unknown & (edges[:, 1, 0] >= edges[:, 0, 0])
@@ -467,6 +476,7 @@ def without_thin_blanks(characters: Any, written: str, places: Sequence[int]) ->
         elif re.match(INDIC, written[n - 1]):
             is_sign = is_parted and "Mc" in map(unicodedata.category, written[n - 2 : n])
             least = (LEFT_GAP if written[n - 1] in LEFT_SIGNS else SIGN_GAP) * (is_sign and is_seen_in_part)
+        least = least if not HANGUL.search(written[n - 1 : n + 2 : 2]) else SPACED
         if abs(gap) < least and is_made(places[n]) == 1:
             signs[n] = ""
     return "".join(signs), [place for place, each in zip(places, signs, strict=True) for _ in each]
@@ -709,4 +719,4 @@ def turned(box: Box, turns: int) -> Box:
     left, bottom, right, top = box
     return (  # where lines run to the right, downwards, to the left, and upwards
         box, (-top, left, -bottom, right), (-right, -top, -left, -bottom), (bottom, -right, top, -left)
-    )[turns]  # fmt: skip
+    )[turns % TILTED]  # fmt: skip

@@ -12,7 +12,7 @@ from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
 from .pdf_layout import Rule, Segment, page_text
-from .pdf_letters import Box, looks_like_words, segments_of, string_of, turned_rules
+from .pdf_letters import TILTED, Box, looks_like_words, segments_of, string_of, turned, turned_rules
 from .pdf_tags import tagged_text, tags_of
 from .plain import unified
 
@@ -72,7 +72,8 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     text = page.get_textpage()
     tags = tags_of(page, text) if may_have_tags else None
     found.n_tags = tags.n_children if tags else 0
-    segments = list(segments_of(text, rules, tags.block_of if tags else None))
+    found_segments = segments_of(text, rules, tags.block_of if tags else None)
+    segments = [each for each in found_segments if is_within(each[1], turned(page.get_bbox(), each[0]))]
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
         if font:
@@ -86,13 +87,21 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     tagged = tagged_text(groups[0], tags, rules) if tags else None
     texts = [tagged] if tagged else []
     for turns, each in groups.items():
-        if turns or not tagged:
+        if turns == TILTED:
+            texts.append(" ".join(segment.text for segment in each))
+        elif turns or not tagged:
             own = turned_rules(rules, turns)
             texts.append(page_text(with_grids(each, own), own.horizontal))
     text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)
     return found
+
+
+def is_within(segment: Segment, box: Box) -> bool:
+    """Whether the middle of a segment is on the page, as of what is cut off it is not."""
+    left, bottom, right, top = box
+    return left < (segment.left + segment.right) / 2 < right and bottom < segment.middle < top
 
 
 def recognise(page: Any, found: Page) -> None:
