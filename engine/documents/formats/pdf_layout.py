@@ -362,7 +362,11 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         left, right = min(left, each.left), max(right, each.right)
     boxes = []
     n_before = next(n for n, flow in enumerate(flows) if lines[0][0] in flow)
-    for flow in flows[: n_before * (n_before <= MAX_BOXES)]:
+    n_before *= n_before <= MAX_BOXES
+    for n, flow in enumerate(flows):
+        is_table = any("\n" in each.text for each in flow)
+        if n >= n_before and not is_table:
+            continue
         own = {id(each) for each in flow}
         left, bottom, right, top = around(boxes_of(flow))
         others = [each for each in drawn if id(each) not in own and bottom < each.middle < top]
@@ -370,7 +374,7 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         n_shared, n_lines = sum(len(set(each)) == 2 for each in are_own), sum(map(any, are_own))
         is_clear = all(each.right < left or right < each.left for each in others)
         is_prose = others and fmean(len(each.text) for each in others) > 3 * SHORT
-        if others and is_clear and (is_prose or 2 * n_shared < n_lines + 1):
+        if others and is_clear and (is_prose or (n < n_before and 2 * n_shared < n_lines + 1)):
             boxes.append(flow)
     return sorted(boxes, key=lambda flow: -flow[0].top)
 

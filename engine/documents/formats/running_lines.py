@@ -17,6 +17,7 @@ PAGE_NUMBER = re.compile(
     rf"\W{{0,3}}(?:{WORDS})?\W{{0,3}}(\d{{1,4}})\W{{0,3}}(?:{TOTAL}|page|页|頁|ページ|쪽|페이지)?\W{{0,3}}",
     re.IGNORECASE,
 )
+PAGE_WORD = re.compile(rf"\s(?:{WORDS})\s*$", re.IGNORECASE)
 COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,15}?(\d{1,4})(?!\d)\)?)")
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
@@ -63,7 +64,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
             if offset is None:
                 is_running = len(numbers) >= max(least, MOST * (numbers[-1] - numbers[0] + 1))
             else:
-                is_of_pages = offset == 1 or not text or alone[offset] > 0
+                is_of_pages = offset == 1 or not text or alone[offset] > 0 or PAGE_WORD.search(text)
                 is_running = is_of_pages and numbered[offset] >= least
             if is_running:
                 for number in numbers[1:] if text else numbers:
@@ -103,6 +104,8 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
             yield edge, line, None
         match = NUMBERED.fullmatch(line)
         before, text, after = match.groups() if match else ("", line, "")
+        if after and PAGE_WORD.search(named := line[: line.rfind(after)]):
+            text = named.strip()
         if len(text.split()) >= LEAST_WORDS:
             for each in filter(None, (before, after)):
                 yield edge, text, int(each) - number
