@@ -362,11 +362,9 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         left, right = min(left, each.left), max(right, each.right)
     boxes = []
     n_before = next(n for n, flow in enumerate(flows) if lines[0][0] in flow)
-    n_before *= n_before <= MAX_BOXES
-    for n, flow in enumerate(flows):
-        is_table = any("\n" in each.text for each in flow)
-        if n >= n_before and not is_table:
-            continue
+    before = flows[: n_before * (n_before <= MAX_BOXES)]
+    tables = [run for n, each in enumerate(drawn) if "\n" in each.text and (run := table_in_prose(drawn, n))]
+    for flow in before + tables:
         own = {id(each) for each in flow}
         left, bottom, right, top = around(boxes_of(flow))
         others = [each for each in drawn if id(each) not in own and bottom < each.middle < top]
@@ -374,9 +372,34 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         n_shared, n_lines = sum(len(set(each)) == 2 for each in are_own), sum(map(any, are_own))
         is_clear = all(each.right < left or right < each.left for each in others)
         is_prose = others and fmean(len(each.text) for each in others) > 3 * SHORT
-        if others and is_clear and (is_prose or (n < n_before and 2 * n_shared < n_lines + 1)):
+        if others and is_clear and (is_prose or 2 * n_shared < n_lines + 1):
             boxes.append(flow)
     return sorted(boxes, key=lambda flow: -flow[0].top)
+
+
+def table_in_prose(drawn: Sequence[Segment], number: int) -> list[Segment]:
+    """Return a ruled table with its title, nothing unless lines of prose above or below it are wider."""
+    table = drawn[number]
+    left, bottom, right, top = table.left, table.bottom, table.right, table.top
+    start = number
+    while start and left - ALIGNED < drawn[start - 1].left and drawn[start - 1].right < right + ALIGNED:
+        title = drawn[start - 1]
+        if not -ALIGNED < title.bottom - top < title.top - title.bottom:
+            break
+        start, top = start - 1, title.top
+    beside = [each for each in drawn if bottom < each.middle < top and not left < each.left < right]
+    first, last = (
+        min((each.left for each in beside), default=left),
+        max((each.right for each in beside), default=right),
+    )
+    reach = FAR * 2 * ALIGNED
+    goes_on = (
+        (abs(each.left - first) < ALIGNED and each.right > left + reach)
+        or (each.left < right - reach and abs(each.right - last) < reach)
+        for each in drawn
+        if len(each.text) > 3 * SHORT and (0 < bottom - each.top < reach or 0 < each.bottom - top < reach)
+    )
+    return [*drawn[start : number + 1]] if any(goes_on) else []
 
 
 def drawn_parts(lines: list[Line]) -> list[list[Line]]:
