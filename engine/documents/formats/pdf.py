@@ -46,6 +46,7 @@ PREFIX = re.compile(
     "(?:anti|co|cross|ex|half|high|inter|long|low|mid|multi|non|post|pre|self|semi|short|sub|super|two|under"
     "|well)-|re-[aeiou]"  # "re-use", but "re-moved"
 )
+LEAST_GAPS = 4  # between the cells of a line that is a row by itself
 LEAST_HYPHENS, HYPHENS = 5, 0.02  # at ends of lines where a file parts words, and the share of its lines
 JOINING = ("and", "or", "to", "und", "oder", "bis")
 PICTURES = " is a picture| are pictures"  # of one page, and of several
@@ -165,6 +166,7 @@ def finished(text: str, lacks_rows: bool = False) -> str:
             )
             below = lines[number + 1 : number + 3]  # a head, and rows under the name of a group
             is_table |= len(below) == 2 and min(line.count(CELL_GAP), below[1].count(CELL_GAP)) > 1
+            is_table |= line.count(CELL_GAP) > LEAST_GAPS
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
             for cell in rest:
                 if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):

@@ -448,7 +448,12 @@ def row_of(part: Sequence[Line], near: Sequence[Sequence[Line]]) -> Line | None:
     is_of_numbers = any(sum(bool(NUMBER.fullmatch(each.text)) for each in cell) > 1 for cell in several)
     height = max(each.top - each.bottom for each in order)
     is_tight = all(a[0].middle - b[0].middle < TALL * height for a, b in pairwise(part))
-    if not flow or is_of_numbers or not is_tight or max(map(len, cells)) > MAX_ROW:
+    if (
+        (not flow and len(cells) <= LEAST_LINES + 1)
+        or is_of_numbers
+        or not is_tight
+        or max(map(len, cells)) > MAX_ROW
+    ):
         return None
     row = [whole_of(cell) for cell in cells]
     for others in ([whole_of(cell) for cell in cells_over(lines)] for lines in near if lines):
@@ -512,18 +517,30 @@ def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
             band.append(line)
             continue
         left, right = sides_of(band, gutter)
-        are_columns = (is_prose(left) and is_prose(right)) or are_independent(left, right)
-        if left and right and are_columns and not any(map(has_lines, chain(*band))):
+        are_prose = is_prose(left) and is_prose(right)
+        for part in [band] if are_prose else parts_apart(band):
+            left, right = sides_of(part, gutter)
+            if not (are_prose or are_independent(left, right)) or any(map(has_lines, chain(*part))):
+                across += part
+                continue
             yield across
             is_from_right = is_mostly_from_right("".join(each.text for line in left for each in line))
             for column in (right, left) if is_from_right else (left, right):
                 yield from text_blocks(column)
             across = []
-        else:
-            across += band
         band = []
         across += [line] if line is not None else []
     yield across
+
+
+def parts_apart(lines: Sequence[Line]) -> list[list[Line]]:
+    """Return the parts of lines that are far above one another."""
+    starts = [
+        n
+        for n, (a, b) in enumerate(pairwise(lines), 1)
+        if a[0].middle - b[0].middle > FAR / 2 * (b[0].top - b[0].bottom)
+    ]
+    return [[*lines[start:end]] for start, end in pairwise([0, *starts, len(lines)])]
 
 
 def are_independent(left: Sequence[Line], right: Sequence[Line]) -> bool:
@@ -542,7 +559,9 @@ def is_even_prose(lines: Sequence[Line]) -> bool:
     """Whether lines are prose, and few of them farther apart than the others, as the rows of a table are."""
     distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
     n_far = sum(each > ROW_GAP * median(distances) for each in distances)
-    return len(lines) > 2 * LEAST_LINES and is_prose(lines) and n_far < SPANNING * len(lines)
+    are_long = fmean(len(each.text) for line in lines for each in line) > 3 * SHORT
+    is_long = len(lines) > 2 * LEAST_LINES and n_far < SPANNING * len(lines)
+    return is_long and (are_long or is_prose(lines))
 
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
