@@ -384,7 +384,7 @@ def timed_scores(
         report(n_read / max(n_to_read, 1))
 
     begin = time.perf_counter()
-    scores = retriever_scores(retriever, inputs, on_progress=advance)
+    scores = retriever_scores(retriever, inputs, advance)
     return scores, time.perf_counter() - begin + sum(spent[name] for name in needed)
 
 

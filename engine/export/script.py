@@ -22,10 +22,10 @@ from ..layers.pooling import POOLINGS, pooling_label
 from ..models.embedding_head import MODEL_DEFAULT
 from ..models.sentence_transformer_folder import POOLING_MODES
 from ..retrieval.embedding_model import Model
-from ..retrieval.fusion import RRF_CONSTANT
+from ..retrieval.fusion import DENSE_WEIGHT, RRF_CONSTANT
 from ..retrieval.mmr import MMR_DIVERSITY, mmr_order
 from ..retrieval.rerank import RERANK_DEPTH
-from ..retrieval.retrievers import DENSE_WEIGHT, RETRIEVERS, Retriever, check_retriever, second_model
+from ..retrieval.retrievers import RETRIEVERS, Retriever, check_retriever, second_model
 from ..settings import Configuration
 from ..weights.catalog import DEFAULT_ENCODER, KNOWN_MODELS
 from ..weights.fetch import cache_folder, local_path

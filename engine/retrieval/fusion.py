@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import InputError
 from ..layers.tracing import Array
 from .ranking import blocks, min_ranks
 
 # From the pilot study of Cormack, Clarke and Büttcher, where its value hardly matters.
 RRF_CONSTANT = 60
+# The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
+# reciprocal rank fusion has 0.409.
+DENSE_WEIGHT = 0.7
 
 
 def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTANT) -> Array:
@@ -22,9 +24,6 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
     One or more matrices ``(n_questions, n_chunks)`` to float32 of that shape. The larger the constant, the
     smaller the difference between places.
     """
-    check_shapes(scores)
-    if not constant >= 0:
-        raise InputError(f"the constant is {constant}: give 0 or more, such as {RRF_CONSTANT}")
     fused = np.empty(scores[0].shape, np.float32)
     for rows in blocks(len(fused)):
         parts = [np.where(np.isneginf(one[rows]), 0, 1 / (constant + min_ranks(one[rows]))) for one in scores]
@@ -32,21 +31,14 @@ def reciprocal_rank_fusion(scores: Sequence[Array], constant: float = RRF_CONSTA
     return fused
 
 
-def weighted_fusion(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """Add scores scaled to 0 … 1 for each question, each matrix times its weight.
+def weighted_fusion(dense: Array, by_words: Array, weight: float = DENSE_WEIGHT) -> Array:
+    """Add scores scaled to 0 … 1 for each question: the dense ones have the weight, those by words the rest.
 
-    One or more matrices ``(n_questions, n_chunks)`` to float32 of that shape.
+    Two matrices ``(n_questions, n_chunks)`` to float32 of that shape.
     """
-    check_shapes(scores)
-    if len(weights) != len(scores) or not all(0 <= weight < np.inf for weight in weights) or not any(weights):
-        raise InputError(
-            f"the weights are {list(weights)}: give {len(scores)}, one for each of the rankings, none below "
-            f"0 and one or more above"
-        )
-    fused = np.empty(scores[0].shape, np.float32)
+    fused = np.empty(dense.shape, np.float32)
     for rows in blocks(len(fused)):
-        parts = [weight * min_max(one[rows]) for weight, one in zip(weights, scores, strict=True)]
-        fused[rows] = np.sum(parts, axis=0)
+        fused[rows] = weight * min_max(dense[rows]) + (1 - weight) * min_max(by_words[rows])
     return fused
 
 
@@ -61,13 +53,3 @@ def min_max(scores: Array) -> Array:
     high = scores.max(axis=1, keepdims=True, where=found, initial=-np.inf)
     spread = np.where(high > low, high - low, 1)
     return np.where(found & (high > low), (scores - low) / spread, 0)
-
-
-def check_shapes(scores: Sequence[Array]) -> None:
-    """Raise `InputError` unless there are matrices to fuse, all of one shape."""
-    shapes = sorted({one.shape for one in scores})
-    if len(shapes) != 1:
-        raise InputError(
-            f"score matrices of {len(shapes)} shapes {shapes} cannot be fused: give one or more, each with "
-            f"a row a question and a column a chunk"
-        )

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..errors import InputError
 from ..layers.tracing import Array
 from .ranking import ordered_scores
 from .rerank import RERANK_DEPTH, first_stage
@@ -21,13 +20,6 @@ def mmr_scores(
     chunks are reordered, all others follow in their old order. The diversity is 0 for relevance, 1 for
     difference: 1 - λ of the paper.
     """
-    if not 0 <= diversity <= 1:
-        raise InputError(f"the diversity is {diversity}: give 0 to 1, such as {MMR_DIVERSITY}")
-    if len(chunk_vectors) != scores.shape[1]:
-        raise InputError(
-            f"there are {len(chunk_vectors)} vectors and scores of {scores.shape[1]} chunks: give a vector "
-            f"for each chunk"
-        )
     order, near = first_stage(scores, depth)  # (n_questions, n_chunks)
     for row, relevance, chunks in zip(order, scores, near, strict=True):
         row[: len(chunks)] = chunks[mmr_order(relevance[chunks], chunk_vectors[chunks], diversity)]

@@ -9,7 +9,7 @@ from threading import Lock
 
 import numpy as np
 
-from ..errors import InputError, check_several
+from ..errors import check_several
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..models.multi_vector import MultiVectorEncoder, late_scores
@@ -148,15 +148,13 @@ class LateMaxSim(MaxSim):
         return scores.reshape(len(asked), len(read))
 
 
-def rerank(
-    scores: Array, maxsim: MaxSim, depth: int = RERANK_DEPTH, on_progress: Progress | None = None
-) -> Array:
+def rerank(scores: Array, maxsim: MaxSim, on_progress: Progress | None = None) -> Array:
     """Reorder the best chunks of each question by MaxSim; the others follow in their old order.
 
     From the scores of the first stage ``(n_questions, n_chunks)`` to minus the new place, float32 of that
     shape; ``-inf`` where the first stage has it. ``on_progress`` is called with chunks read and to read.
     """
-    order, near = first_stage(scores, depth)
+    order, near = first_stage(scores, RERANK_DEPTH)
     needed = np.unique(np.concatenate([np.empty(0, int), *near]))  # chunks, ascending
     closer = maxsim.scores(needed.tolist(), on_progress)  # (n_questions, n_needed)
     found = [own[np.searchsorted(needed, chunks)] for chunks, own in zip(near, closer, strict=True)]
@@ -168,7 +166,7 @@ def cross_rerank(
     questions: Sequence[str],
     texts: Sequence[str],
     reranker: Reranker | Reader,
-    depth: int = RERANK_DEPTH,
+    depth: int,
     on_progress: Progress | None = None,
     first_weight: float = 0.0,
 ) -> Array:
@@ -191,8 +189,6 @@ def cross_rerank(
 
 def first_stage(scores: Array, depth: int) -> tuple[Array, list[Array]]:
     """Rank all chunks for each question, ``(n_questions, n_chunks)``; return that and the first ``depth``."""
-    if depth < 1:
-        raise InputError(f"the depth is {depth}: order 1 chunk or more")
     return best_first(scores), [top(own, depth) for own in scores]
 
 

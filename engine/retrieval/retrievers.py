@@ -19,16 +19,13 @@ from ..wording import model_name
 from .bm25 import Bm25
 from .embedding_model import Model, needs_encoder_message
 from .embedding_spec import Query
-from .fusion import RRF_CONSTANT, reciprocal_rank_fusion, weighted_fusion
+from .fusion import reciprocal_rank_fusion, weighted_fusion
 from .index import Index, MappedTexts
-from .mmr import MMR_DIVERSITY, mmr_scores
+from .mmr import mmr_scores
 from .ranking import top
 from .rerank import RERANK_DEPTH, LateMaxSim, LateVectors, MaxSim, TokenVectors, cross_rerank, rerank
 from .sparse_index import SparseIndex
 
-# The best nDCG@10 on every other question of Cranfield (0.449 there); on the other half it has 0.421, where
-# reciprocal rank fusion has 0.409.
-DENSE_WEIGHT = 0.7
 # Of the weighted score, 0 to 1, added to the reader's, which is a difference of logits.
 FIRST_STAGE_WEIGHT = 50.0
 READER_DEPTH = 8  # chunks that the reader reorders: the best of 16 are no better
@@ -146,83 +143,70 @@ class SearchInputs:
         return dense_scores(self.question_vectors, self.chunk_vectors)
 
 
-@dataclass(frozen=True)
-class RetrieverOptions:
-    """Settings of single retrievers."""
-
-    weight: float = DENSE_WEIGHT  # of the dense scores in ``"weighted"``, 0 to 1; BM25 has the rest
-    constant: float = RRF_CONSTANT  # of reciprocal rank fusion in ``"hybrid"``
-    diversity: float = MMR_DIVERSITY  # as in `mmr_scores`, for ``"mmr"``
-    depth: int = RERANK_DEPTH  # chunks that ``"mmr"``, ``"maxsim"`` and ``"cross-encoder"`` reorder
-
-
-DEFAULTS = RetrieverOptions()
-
-
-def dense(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def dense(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Score by cosine."""
     return inputs.dense
 
 
-def bm25(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def bm25(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Score by words in common."""
     scores = inputs.texts.bm25
     return np.where(scores > 0, scores, np.float32(-np.inf))
 
 
-def hybrid(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def hybrid(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Fuse the ranks of dense and BM25."""
-    return reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25], options.constant)
+    return reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25])
 
 
-def weighted(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def weighted(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Fuse the scores of dense and BM25."""
-    return weighted_fusion([inputs.dense, inputs.texts.bm25], [options.weight, 1 - options.weight])
+    return weighted_fusion(inputs.dense, inputs.texts.bm25)
 
 
-def mmr(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def mmr(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of dense by maximal marginal relevance."""
-    return mmr_scores(inputs.dense, inputs.chunk_vectors, options.diversity, options.depth)
+    return mmr_scores(inputs.dense, inputs.chunk_vectors)
 
 
-def maxsim(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def maxsim(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of dense by MaxSim."""
-    return rerank(inputs.dense, inputs.texts.maxsim, options.depth, on_progress)
+    return rerank(inputs.dense, inputs.texts.maxsim, on_progress)
 
 
-def cross_encoder(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def cross_encoder(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by a cross-encoder."""
     texts, model = inputs.texts, second_model("reranker", inputs.texts.encoder)
-    first = weighted(inputs, options, None)
-    return cross_rerank(first, texts.questions, texts.chunks, model, options.depth, on_progress)
+    first = weighted(inputs, None)
+    return cross_rerank(first, texts.questions, texts.chunks, model, RERANK_DEPTH, on_progress)
 
 
-def reader(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def reader(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by its score and how well words of each chunk answer."""
-    texts, first = inputs.texts, weighted(inputs, options, None)
+    texts, first = inputs.texts, weighted(inputs, None)
     model = shipped_reader(texts.encoder)
     return cross_rerank(
         first, texts.questions, texts.chunks, model, READER_DEPTH, on_progress, FIRST_STAGE_WEIGHT
     )
 
 
-def sparse(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def sparse(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Score by the words that a model weighs and adds."""
     scores = inputs.texts.sparse
     return np.where(scores > 0, scores, np.float32(-np.inf))
 
 
-def sparse_weighted(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def sparse_weighted(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Fuse the scores of dense and learned sparse."""
-    return weighted_fusion([inputs.dense, inputs.texts.sparse], [options.weight, 1 - options.weight])
+    return weighted_fusion(inputs.dense, inputs.texts.sparse)
 
 
-def late_reordered(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def late_reordered(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by late interaction."""
-    return rerank(weighted(inputs, options, None), inputs.texts.late_maxsim, options.depth, on_progress)
+    return rerank(weighted(inputs, None), inputs.texts.late_maxsim, on_progress)
 
 
-def late(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress | None) -> Array:
+def late(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Score every chunk of a small corpus by late interaction."""
     if (n_chunks := len(inputs.texts.chunks)) > READ_WHOLE:
         raise InputError(
@@ -236,7 +220,7 @@ def late(inputs: SearchInputs, options: RetrieverOptions, on_progress: Progress 
 class Retriever:
     """One way to score chunks, its name and description for people, and what it needs."""
 
-    scores: Callable[[SearchInputs, RetrieverOptions, Progress | None], Array]  # as `retriever_scores`
+    scores: Callable[[SearchInputs, Progress | None], Array]  # as `retriever_scores`
     label: str
     help: str
     uses_bm25: bool = False  # BM25's index of the chunks
@@ -348,9 +332,7 @@ def reason_unavailable(name: str, model: Model) -> str:
 DEFAULT_RETRIEVER = "weighted"
 
 
-def retriever_scores(
-    name: str, inputs: SearchInputs, options: RetrieverOptions = DEFAULTS, on_progress: Progress | None = None
-) -> Array:
+def retriever_scores(name: str, inputs: SearchInputs, on_progress: Progress | None = None) -> Array:
     """Score every chunk for every question by one of `RETRIEVERS`.
 
     Returns float32 ``(n_questions, n_chunks)``: larger is better, of equal scores the first chunk is.
@@ -359,7 +341,7 @@ def retriever_scores(
     read, by ``"cross-encoder"`` and ``"reader"`` with pairs.
     """
     check_retriever(name)
-    return RETRIEVERS[name].scores(inputs, options, on_progress)
+    return RETRIEVERS[name].scores(inputs, on_progress)
 
 
 def check_retriever(name: str) -> None:
@@ -457,4 +439,4 @@ def all_index_scores(
     late = index.late_tokens(second_model("multi_vector", encoder)) if is_late else None
     texts = SearchTexts(questions, index.texts, encoder, index.spec.max_tokens, words, tokens, expanded, late)
     inputs = SearchInputs(texts, vectors, index.vectors)
-    return retriever_scores(name, inputs, on_progress=on_progress)
+    return retriever_scores(name, inputs, on_progress)

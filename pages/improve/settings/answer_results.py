@@ -22,7 +22,7 @@ from engine.evaluation.answers import (
 from engine.generation.settings import AnswerSettings
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import show_figure
-from ui.figures import LEGEND_ABOVE, styled
+from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.tables import show_csv, show_selectable, show_table
 from ui.text import escape_markdown, show_text
 from ui.widgets import kept
@@ -43,6 +43,7 @@ COUNTED = {  # questions, by what a metric is of
     "unanswerable": "questions whose answers are not in the documents",
 }
 HEIGHT = 360
+POINTS = {"mode": "lines+markers", "line_width": 2, "cliponaxis": False}  # of `add_line`
 SHARES = {"tickformat": ".0%", "fixedrange": True, "zeroline": False}
 
 
@@ -212,58 +213,26 @@ def show_row(row: AnswerRow) -> None:
 
 def reliability_figure(bins: Sequence[ReliabilityBin]) -> go.Figure:
     """Confidence against the share right, a point for each bin; on the diagonal both are the same."""
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=[0, 1],
-                y=[0, 1],
-                mode="lines",
-                name="as sure as right",
-                line={"color": GREY, "dash": "dot", "width": 1.5},
-                hoverinfo="skip",
-            ),
-            go.Scatter(
-                x=[each.confidence for each in bins],
-                y=[each.right for each in bins],
-                mode="lines+markers",
-                name="measured",
-                line={"color": BLUE, "width": 2},
-                marker={"color": BLUE, "size": 11},
-                customdata=[each.n for each in bins],
-                hovertemplate="%{customdata} answers<br>%{x:.0%} sure<br>%{y:.0%} right<extra></extra>",
-                cliponaxis=False,
-            ),
-        ]
-    )
+    figure, diagonal = go.Figure(), {"line_dash": "dot", "line_width": 1.5, "hoverinfo": "skip"}
+    add_line(figure, (0, 1), (0, 1), "as sure as right", GREY, "", **diagonal)
+    sure, right = [each.confidence for each in bins], [each.right for each in bins]
+    hover = "%{customdata} answers<br>%{x:.0%} sure<br>%{y:.0%} right"
+    points = POINTS | {"marker_size": 11, "customdata": [each.n for each in bins]}
+    add_line(figure, sure, right, "measured", BLUE, hover, **points)
     return in_shares(figure, "how sure the app is", "share right")
 
 
 def coverage_figure(curve: Sequence[Coverage], threshold: float) -> go.Figure:
     """Share answered against the share right of those, with the threshold of the run marked."""
-    figure = go.Figure(
-        go.Scatter(
-            x=[each.answered for each in curve],
-            y=[each.right for each in curve],
-            mode="lines+markers",
-            name="each threshold",
-            line={"color": BLUE, "width": 2},
-            marker={"color": BLUE, "size": 4},
-            customdata=[each.confidence for each in curve],
-            hovertemplate="answered from %{customdata:.0%} sure<br>%{x:.0%} of all answered<br>%{y:.0%} of "
-            "those right<extra></extra>",
-            cliponaxis=False,
-        )
-    )
+    figure, hover = go.Figure(), "%{x:.0%} of all answered<br>%{y:.0%} of those right"
+    answered, right = [each.answered for each in curve], [each.right for each in curve]
+    points = POINTS | {"marker_size": 4, "customdata": [each.confidence for each in curve]}
+    sure = f"answered from %{{customdata:.0%}} sure<br>{hover}"
+    add_line(figure, answered, right, "each threshold", BLUE, sure, **points)
     if (now := at_threshold(curve, threshold)) is not None:
-        figure.add_scatter(
-            x=[now.answered],
-            y=[now.right],
-            mode="markers",
-            name=f"this run, {threshold:.0%}",
-            marker={"color": ORANGE, "symbol": "star", "size": 17},
-            hovertemplate="this run: %{x:.0%} of all answered<br>%{y:.0%} of those right<extra></extra>",
-            cliponaxis=False,
-        )
+        star = POINTS | {"mode": "markers", "marker_symbol": "star", "marker_size": 17}
+        name = f"this run, {threshold:.0%}"
+        add_line(figure, [now.answered], [now.right], name, ORANGE, f"this run: {hover}", **star)
     return in_shares(figure, "share of all questions answered", "share right of those")
 
 

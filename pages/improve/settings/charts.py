@@ -12,7 +12,7 @@ from engine.settings import SETTINGS
 from pages.improve.settings.experiments import Experiment, value_words, varied
 from ui.colours import BLUE, GREY, ORANGE
 from ui.export import show_figure
-from ui.figures import legend_below, styled
+from ui.figures import add_line, legend_below, styled
 from ui.report import Report
 from ui.text import escape_plotly
 from ui.widgets import choice
@@ -97,34 +97,25 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
     quality = np.array([row.metrics[metric] for row in experiment.rows])
     front, hovers = pareto_front(costs, MEASURES[metric].sign * quality), hovers_of(experiment, metric)
     others = np.setdiff1d(np.arange(1, len(costs)), front)
-    figure = go.Figure(
-        go.Scatter(
-            x=costs[front],
-            y=quality[front],
-            mode="lines",
-            line={"color": BLUE, "width": 1.5, "shape": "hv"},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    )
+    figure = go.Figure()
+    steps = {"line_width": 1.5, "line_shape": "hv", "hoverinfo": "skip", "showlegend": False}
+    add_line(figure, costs[front], quality[front], "", BLUE, "", **steps)
     groups = (
         ("beaten by another", others, GREY, "circle", 9),
         ("none is better for less", np.setdiff1d(front, [0]), BLUE, "diamond", 12),
         ("the app's settings", np.array([0]), ORANGE, "star", 16),
     )
     for name, members, colour, shape, size in groups:
-        figure.add_trace(
-            go.Scatter(
-                x=costs[members],
-                y=quality[members],
-                mode="markers",
-                name=name,
-                marker={"color": colour, "symbol": shape, "size": size},
-                customdata=members,
-                hovertext=[hovers[place] for place in members],
-                hovertemplate="%{hovertext}<extra></extra>",
-                unselected={"marker": {"opacity": 0.7}},
-            )
+        figure.add_scatter(
+            x=costs[members],
+            y=quality[members],
+            mode="markers",
+            name=name,
+            marker={"color": colour, "symbol": shape, "size": size},
+            customdata=members,
+            hovertext=[hovers[place] for place in members],
+            hovertemplate="%{hovertext}<extra></extra>",
+            unselected={"marker": {"opacity": 0.7}},
         )
     figure.update_xaxes(title=title, type="log" if logarithmic else "linear", nticks=6, fixedrange=True)
     figure.update_yaxes(title=MEASURES[metric].label, fixedrange=True, autorangeoptions_clipmax=1.02)

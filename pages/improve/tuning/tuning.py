@@ -16,13 +16,13 @@ from engine.evaluation.questions import Question, relevance
 from engine.training.search.fine_tune import FineTuning
 from engine.training.search.folds import LabelledTexts
 from engine.training.search.tuning import StageProgress, TuningData, tune
-from engine.wording import counted, model_name, readable_time
+from engine.wording import counted, readable_time
 from pages.improve.tuning.results import KEPT_NAME, Outcome, model_zip, show_kept, show_results
 from ui.chunk_settings import Cut
 from ui.corpus import index_documents
 from ui.data_folder import model_file, write_model
 from ui.jobs import Job, current_job, follow_progress, foreseen, start_job
-from ui.text import escape_markdown
+from ui.models import is_other_family
 from ui.widgets import slider
 
 MIN_QUESTIONS = 10  # folds of fewer are too small to test on
@@ -128,13 +128,7 @@ def show_tuning(
     documents: Sequence[Document], questions: Sequence[Question], encoder: Encoder, cut: Cut
 ) -> None:
     """Draw the settings, the progress of a training on labelled questions, and its results."""
-    if encoder.model_type != "bert":
-        st.info(
-            f"The layers of {escape_markdown(model_name(encoder.name))} cannot be trained: the backward "
-            f"passes are written only for BERT, and it is of the family "
-            f"{escape_markdown(encoder.model_type)}.",
-            icon=":material/lock:",
-        )
+    if is_other_family(encoder, "Training"):
         return
     asked = tuple(question for question in questions if question.references)
     if len(asked) < MIN_QUESTIONS or not documents:

@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from engine.layers.tracing import Array
 from ui.colours import BLUE, DIVERGING, GREY, ORANGE, SEQUENTIAL
-from ui.figures import heat_map, numbered_cells, styled
+from ui.figures import add_line, heat_map, numbered_cells, styled
 from ui.text import escape_plotly
 from ui.tokens import LABELLED_TOKENS, token_axis
 
@@ -131,16 +131,10 @@ def arcs(weights: Array, tokens: Sequence[str], token: int) -> go.Figure:
             if other == token:  # a small circle on its own place
                 x, y = token + 0.3 * np.sin(2 * ARC_POINTS), 0.3 * (1 - np.cos(2 * ARC_POINTS))
             share = float(values[other])
-            figure.add_scatter(
-                x=x,
-                y=side * y,
-                mode="lines",
-                line={"width": 1 + 9 * share / float(values[strongest[0]]), "color": colour},
-                opacity=0.65,
-                name=escape_plotly(f"{tokens[token]} {verb} {other} {tokens[other]}: {share:.3f}"),
-                hovertemplate="%{fullData.name}<extra></extra>",
-                showlegend=False,
-            )
+            width = 1 + 9 * share / float(values[strongest[0]])
+            name = escape_plotly(f"{tokens[token]} {verb} {other} {tokens[other]}: {share:.3f}")
+            look = {"line_width": width, "opacity": 0.65, "showlegend": False}
+            add_line(figure, x, side * y, name, colour, "%{fullData.name}", **look)
         named.update(strongest if len(tokens) > LABELLED_TOKENS else range(len(tokens)))
     places = sorted(named)
     figure.add_scatter(

@@ -11,7 +11,6 @@ from engine.errors import InputError
 from engine.retrieval.rerank import cross_rerank
 from engine.retrieval.retrievers import (
     FIRST_STAGE_WEIGHT,
-    RetrieverOptions,
     SearchInputs,
     SearchTexts,
     retriever_scores,
@@ -59,6 +58,6 @@ def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     assert {"reader", "weighted"} <= set(usable_retrievers(encoder))
     [found] = retriever_scores("reader", inputs)
     assert found.argmax() == len(TOWNS)
-    [first] = weighted(inputs, RetrieverOptions(), None)
+    [first] = weighted(inputs, None)
     both = reader.score(question, texts) + FIRST_STAGE_WEIGHT * first
     assert np.argsort(-found).tolist() == np.argsort(-both).tolist()

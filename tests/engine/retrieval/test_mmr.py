@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import InputError
 from engine.layers.norm import l2_normalize
 from engine.retrieval.mmr import mmr_scores
 from engine.retrieval.ranking import best_first
@@ -47,17 +46,3 @@ def test_what_was_not_found_is_not_chosen(diversity):
     found = mmr_scores(scores, vectors, diversity)
     assert np.isneginf(found[0, [1, 4]]).all()
     assert np.isfinite(found[0, [0, 2, 3, 5]]).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"depth": 0}, "depth is 0"),
-        ({"diversity": 1.1}, "diversity is 1.1"),
-        ({"chunk_vectors": np.zeros((2, 4))}, "2 vectors and scores of 6 chunks"),
-    ],
-)
-def test_what_cannot_be_ordered_is_said(settings, message):
-    scores, vectors = search(3, 1, 6)
-    with pytest.raises(InputError, match=message):
-        mmr_scores(**{"scores": scores, "chunk_vectors": vectors, **settings})

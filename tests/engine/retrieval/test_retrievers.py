@@ -22,7 +22,6 @@ from engine.retrieval.ranking import top
 from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
 from engine.retrieval.retrievers import (
     RETRIEVERS,
-    RetrieverOptions,
     SearchInputs,
     SearchTexts,
     dense_scores,
@@ -94,15 +93,15 @@ def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
     expected = {
         "dense": dense,
         "bm25": np.where(bm25 > 0, bm25, -np.inf),
-        "hybrid": reciprocal_rank_fusion([dense, bm25], 5),
-        "weighted": weighted_fusion([dense, bm25], [0.2, 0.8]),
-        "mmr": mmr_scores(dense, inputs.chunk_vectors, 0.9, 3),
-        "maxsim": rerank(dense, inputs.texts.maxsim, 3),
-        "sparse-weighted": weighted_fusion([dense, inputs.texts.sparse], [0.2, 0.8]),
-        "late-reordered": rerank(weighted_fusion([dense, bm25], [0.2, 0.8]), inputs.texts.late_maxsim, 3),
+        "hybrid": reciprocal_rank_fusion([dense, bm25]),
+        "weighted": weighted_fusion(dense, bm25),
+        "mmr": mmr_scores(dense, inputs.chunk_vectors),
+        "maxsim": rerank(dense, inputs.texts.maxsim),
+        "sparse-weighted": weighted_fusion(dense, inputs.texts.sparse),
+        "late-reordered": rerank(weighted_fusion(dense, bm25), inputs.texts.late_maxsim),
     }
     for name, scores in expected.items():
-        found = retriever_scores(name, inputs, RetrieverOptions(0.2, 5, 0.9, 3))
+        found = retriever_scores(name, inputs)
         np.testing.assert_array_equal(found, scores, err_msg=name)
 
 
@@ -115,19 +114,9 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
     np.testing.assert_allclose(n_found, shares.sum(axis=1))
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("best", {}, "'best' is not one of dense, bm25"),
-        ("weighted", {"weight": 1.5}, "weights"),
-        ("hybrid", {"constant": -1}, "constant is -1"),
-        ("mmr", {"diversity": 2}, "diversity is 2"),
-        ("maxsim", {"depth": 0}, "depth is 0"),
-    ],
-)
-def test_what_cannot_be_scored_is_said(inputs, name, settings, message):
-    with pytest.raises(InputError, match=message):
-        retriever_scores(name, inputs, RetrieverOptions(**settings))
+def test_an_unknown_retriever_is_refused(inputs):
+    with pytest.raises(InputError, match="'best' is not one of dense, bm25"):
+        retriever_scores("best", inputs)
 
 
 def test_vectors_that_are_not_of_the_texts_are_refused(inputs):
