@@ -308,8 +308,10 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         yield from blocks_of(main[:n])
         yield from blocks_of(lines_of(box))
         lines = main[n:]
+    between = gutter_of(lines)
+    are_columns = between is not None and all(map(is_even_prose, sides_of(lines, between)))
     rest: list[Line] = []
-    parts = drawn_parts(lines)
+    parts = drawn_parts(lines) if lines else []
     for number, part in enumerate(parts):
         gutter = drawn_gutter(part)
         edge = part[0][0].right if gutter is None else gutter
@@ -319,7 +321,7 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         tail, after = after[:n_tail], after[n_tail:]
         n_above = lines_above(part, rest) if gutter is not None else 0
         found = []
-        for above in (n_above, 0) if tail or gutter is not None else ():
+        for above in (n_above, 0) if (tail or gutter is not None) and not are_columns else ():
             start = len(rest) - above
             near = [rest[max(start - 1, 0) : start], *after[:NEAR_ROWS]]
             for n in (n_tail, 0):
