@@ -166,8 +166,9 @@ def finished(text: str, lacks_rows: bool = False) -> str:
             )
             below = lines[number + 1 : number + 3]  # a head, and rows under the name of a group
             is_table |= len(below) == 2 and min(line.count(CELL_GAP), below[1].count(CELL_GAP)) > 1
-            is_table |= line.count(CELL_GAP) > LEAST_GAPS
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
+            are_values = len(rest) > 1 and all(any(map(str.isdigit, cell)) for cell in rest)
+            is_table |= are_values or len(rest) > LEAST_GAPS
             for cell in rest:
                 if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):
                     continue  # the value of a form stands farther to the right, or the name of a box twice

@@ -185,7 +185,10 @@ def body_of(lines: Sequence[Line]) -> tuple[int, int]:
     distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
     head, foot = (
         distances[edge] > APART * median(distances)
-        and (len({each.left < gutter for each in lines[edge]}) == 2 or len(lines[edge]) == 1 + edge)
+        and (
+            len({each.left < gutter for each in lines[edge]}) == 2
+            or (len(lines[edge]) == 1 and (edge == 0 or len(lines[edge][0].text) < 3 * SHORT))
+        )
         and not any(each.left < gutter < each.right for each in lines[edge])
         for edge in (0, -1)
     )
@@ -434,6 +437,12 @@ def are_rows(part: Sequence[Line], gutter: float) -> bool:
     left, right = sides_of(part, gutter)
     if is_prose(left) or is_prose(right):
         return False
+    n_both = sum(line[0].left < gutter < line[-1].right for line in part)
+    if (
+        n_both > FULL * len(part)
+        and fmean(bool(NUMBER.fullmatch(each.text)) for each in chain(*right)) > FULL
+    ):
+        return True
     n_lines = [sum(1 + each.text.count("\n") for each in chain(*side)) for side in (left, right)]
     are_marks = all(MARKER.fullmatch(each.text) or COUNTED.fullmatch(each.text) for each in chain(*left))
     return min(n_lines) == 1 or are_marks
@@ -821,6 +830,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     top, bottom = lines[0][0].top, lines[-1][0].bottom
     inner = [rule for rule in rules if bottom - 3 < rule < top + 3]
     is_ruled = len(inner) > 2
+    usual = median(a[0].middle - b[0].middle for a, b in pairwise(lines)) if len(lines) > 1 else 0.0
     row: list[Segment | None] = []
     above: Line = []
     for number, line in enumerate(lines):
@@ -837,7 +847,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         is_sum = (
             row and not row[0] and n_cells == 1 and all(NUMBER.fullmatch(each.text) for each in row if each)
         )
-        goes_on = goes_on and not is_sum  # without a name, above the next group
+        is_far = bool(row) and above[0].middle - line[0].middle > APART * usual
+        goes_on = goes_on and not is_sum and not is_far  # without a name, above the next group
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:
