@@ -847,7 +847,7 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         is_sum = (
             row and not row[0] and n_cells == 1 and all(NUMBER.fullmatch(each.text) for each in row if each)
         )
-        is_far = bool(row) and above[0].middle - line[0].middle > APART * usual
+        is_far = bool(row) and not is_ruled and above[0].middle - line[0].middle > ROW_GAP * usual
         goes_on = goes_on and not is_sum and not is_far  # without a name, above the next group
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
@@ -865,7 +865,8 @@ def parts_of_column(
     """Return a column, or those in it where most lines have several cells, which a head or sum joins."""
     inner = [[each for each in line if column_of(each, columns) == number] for line in lines]
     several = [cells for cells in inner if len(cells) > 1]
-    return columns_of(several) if 2 * len(several) > sum(map(bool, inner)) else [columns[number]]
+    is_parted = len(several) > 1 and 2 * len(several) >= sum(map(bool, inner))
+    return columns_of(several) if is_parted else [columns[number]]
 
 
 def column_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> int:
