@@ -24,6 +24,7 @@ LEAST_LINES = 3  # of a column of prose
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 SHORT = 12  # characters of a line or cell
 FULL = 0.8  # of the width of a column, of lines that are set in full
+NARROWEST_GAP, MAX_GUTTERS = 0.7, 4  # times the height of letters, between columns; gaps that are tried
 SPANNING = 0.25  # of the lines may cross the gap between two columns: titles, figures
 PARAGRAPH = 1.6  # times the usual distance of lines
 APART = 2.0  # times it: a head or foot in several parts above or below columns
@@ -304,15 +305,14 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         own = {id(each) for each in box}
         others = ([each for each in line if id(each) not in own] for line in lines)
         main = [line for line in others if line]
-        n = sum(line[0].middle > box[0].top for line in main)
+        n = 0 if are_columns(main) else sum(line[0].middle > box[0].top for line in main)
         distances = [a[0].middle - b[0].middle for a, b in pairwise(main)]
         while 0 < n < len(main) and distances[n - 1] < ROW_GAP * median(distances):
             n -= 1  # to the start of a paragraph
         yield from blocks_of(main[:n])
         yield from blocks_of(lines_of(box))
         lines = main[n:]
-    between = gutter_of(lines)
-    are_columns = between is not None and all(map(is_even_prose, sides_of(lines, between)))
+    is_prose_beside = are_columns(lines)
     rest: list[Line] = []
     parts = drawn_parts(lines) if lines else []
     for number, part in enumerate(parts):
@@ -324,7 +324,7 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
         tail, after = after[:n_tail], after[n_tail:]
         n_above = lines_above(part, rest) if gutter is not None else 0
         found = []
-        for above in (n_above, 0) if (tail or gutter is not None) and not are_columns else ():
+        for above in (n_above, 0) if (tail or gutter is not None) and not is_prose_beside else ():
             start = len(rest) - above
             near = [rest[max(start - 1, 0) : start], *after[:NEAR_ROWS]]
             for n in (n_tail, 0):
@@ -514,12 +514,24 @@ def text_blocks(lines: list[Line]) -> Iterator[list[Line]]:
     yield from (lines[:first], *columns_in(lines[first:last]), lines[last:])
 
 
-def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
-    """Yield the lines in reading order where columns of prose stand next to the widest gap."""
+def are_columns(lines: Sequence[Line]) -> bool:
+    """Whether lines are two columns of prose, or more."""
     gutter = gutter_of(lines)
-    if gutter is None:
-        yield lines
-        return
+    return gutter is not None and all(map(is_even_prose, sides_of(lines, gutter)))
+
+
+def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
+    """Yield the lines in reading order where columns of text stand next to a gap."""
+    for gutter in gutters_of(lines)[:MAX_GUTTERS]:
+        blocks = [*filter(None, columns_beside(lines, gutter))]
+        if len(blocks) > 1:
+            yield from blocks
+            return
+    yield lines
+
+
+def columns_beside(lines: list[Line], gutter: float) -> Iterator[list[Line]]:
+    """Yield the lines in reading order, one after the other what stands before and behind a gap."""
     band: list[Line] = []
     across: list[Line] = []  # lines over the whole width, and tables
     for line in [*lines, None]:
@@ -577,16 +589,21 @@ def is_even_prose(lines: Sequence[Line]) -> bool:
 
 def gutter_of(lines: Sequence[Line]) -> float | None:
     """Return the middle of the widest gap that few lines cross and that has text on both sides."""
+    return next(iter(gutters_of(lines)), None)
+
+
+def gutters_of(lines: Sequence[Line]) -> list[float]:
+    """Return the middles of gaps that few lines cross and that have text on both sides, the widest first."""
     if len(lines) < LEAST_LINES:
-        return None
+        return []
     segments = [segment for line in lines for segment in line]
     lefts, rights = map(sorted, zip(*((each.left, each.right) for each in segments), strict=True))
     if lefts[-1] < rights[0]:  # no gap has text on both sides
-        return None
+        return []
     most = SPANNING * len(lines)
     edges = sorted([(each.left, 1) for each in segments] + [(each.right, -1) for each in segments])
-    best, n_open = 0.0, 0
-    found: float | None = None
+    n_open = 0
+    found: dict[float, tuple[float, float]] = {}  # the widths and middles of gaps by their starts
     start: float | None = None  # of the gap
     # of the clearest part of the gap: the segments over it, its width and its middle
     fewest, widest, clearest = len(segments), 0.0, 0.0
@@ -600,10 +617,10 @@ def gutter_of(lines: Sequence[Line]) -> float | None:
         if (-n_open, right - left) > (-fewest, widest):
             fewest, widest, clearest = n_open, right - left, (left + right) / 2
         n_beside = min(bisect_right(rights, clearest), len(lefts) - bisect_left(lefts, clearest))
-        if right - start > best and n_beside >= LEAST_LINES:
-            best, found = right - start, clearest
-    height = median(each.top - each.bottom for each in segments)
-    return found if best > 0.7 * height else None
+        if n_beside >= LEAST_LINES:
+            found[start] = right - start, clearest
+    least = NARROWEST_GAP * median(each.top - each.bottom for each in segments)
+    return [middle for width, middle in sorted(found.values(), reverse=True) if width > least]
 
 
 def sides_of(lines: Sequence[Line], gutter: float) -> tuple[list[Line], list[Line]]:
