@@ -761,6 +761,8 @@ def tables_of(lines: Sequence[Line]) -> Iterator[list[Line]]:
 def has_other_columns(rows: Sequence[Line], following: Sequence[Line]) -> bool:
     """Whether cells of the line that follows a heading would share a column of the rows above."""
     several = [each for each in rows if len(each) > 1]
+    bodies = [*filter(has_digits, several)]
+    several = bodies if len(bodies) > 1 else several
     columns = columns_of(several) if len(several) > 1 else []
     return any(len({column_of(each, columns) for each in line}) < len(line) for line in following if columns)
 
@@ -783,6 +785,8 @@ def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
         or (len(line) > 1 and distances[-1] > ROW_GAP * max(distances[:-1]))
     )
     below = [line, *[following] * (len(following) > 1)]
+    if is_far and distances[-1] > FAR * max(line[0].top - line[0].bottom, median(distances)):
+        return True
     if is_far and len(line) > max(map(len, rows)) and distances[-1] > APART * max(distances[:-1]):
         return True
     if is_far and len(line) > 2 and not has_digits(line) and all(map(has_digits, [*rows[1:], following])):
