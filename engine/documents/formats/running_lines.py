@@ -59,7 +59,8 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
         alone = Counter(offset for (_, text, offset), numbers in found.items() if not text for _ in numbers)
         removed = defaultdict(set)
         for (edge, text, offset), numbers in found.items():
-            is_on_both = len(pages) == 2 and (not text or len(text.split()) >= LEAST_WORDS)
+            are_few = len(pages) < LEAST_PAGES + (not text)
+            is_on_both = are_few and (not text or len(text.split()) >= LEAST_WORDS)
             least = LEAST_PAGES - is_on_both
             if offset is None:
                 is_running = len(numbers) >= max(least, MOST * (numbers[-1] - numbers[0] + 1))
