@@ -21,6 +21,7 @@ WIDEST_BLANK = 2.0  # times the height of letters, of a line that is set in full
 SAME_WIDTH = 0.05  # times it, between places of letters that are all as wide
 EXACT = 0.1  # points, between words that begin at the same place
 LEAST_LINES = 3  # of a column of prose
+LEAST_COLUMN = 20  # of one that is no cell of a table, whatever the file draws together
 LEAST_FLOW = 0.3  # of its lines go on in the next one
 SHORT = 12  # characters of a line or cell
 FULL = 0.8  # of the width of a column, of lines that are set in full
@@ -515,9 +516,10 @@ def text_blocks(lines: list[Line]) -> Iterator[list[Line]]:
 
 
 def are_columns(lines: Sequence[Line]) -> bool:
-    """Whether lines are two columns of prose, or more."""
+    """Whether lines are two columns of prose, or more, and longer than a table of sentences."""
     gutter = gutter_of(lines)
-    return gutter is not None and all(map(is_even_prose, sides_of(lines, gutter)))
+    sides = sides_of(lines, gutter) if gutter is not None else ([], [])
+    return min(map(len, sides)) > LEAST_COLUMN and all(map(is_even_prose, sides))
 
 
 def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
