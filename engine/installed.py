@@ -1,5 +1,6 @@
 """Where the engine stands, in its repository or in the installed package, and what depends on that."""
 
+import csv
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent  # of the repository, or of the package `glassbox`
@@ -11,6 +12,12 @@ PROGRAM = "glassbox" if IS_PACKAGE else "python -m engine"
 def bundled(name: str) -> Path:
     """Return the path of a file or folder that comes with the engine, by its name below ``data/``."""
     return ROOT / "data" / name
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table in CSV that comes with the engine, by the names of its columns."""
+    with bundled(name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def install_command(extra: str) -> str:

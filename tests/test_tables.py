@@ -58,7 +58,7 @@ NEW = {
     "retriever": (
         RETRIEVERS,
         "again",
-        Retriever(lambda inputs, options, on_progress: inputs.dense, "dense again", "As dense."),
+        Retriever(lambda inputs, on_progress: inputs.dense, "dense again", "As dense."),
     ),
     "metric": (METRICS, "all@k", Metric(lambda found: found.reciprocal_ranks == 1, "All@k", "As asked.")),
     "format": (FORMATS, "shout", Format("Shouts", (".shout",), one(read_plain))),

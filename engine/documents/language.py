@@ -5,7 +5,6 @@ leaves out: bm25s has them of 12 languages, from NLTK and Snowball, and ``data/l
 commonest words of others. What no common word tells, such as a table of names, has no language of its own.
 """
 
-import csv
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
@@ -14,9 +13,8 @@ from functools import cache
 
 import regex
 
-from ..installed import bundled
+from ..installed import rows_of
 
-TABLE = bundled("languages.csv")
 SAMPLE = 2_000  # characters from the middle of a text, which tell its language
 CLEARLY = 0.25  # of the words: a share that common words of English have in no other language
 FEWEST = 2  # different words that tell a language
@@ -38,13 +36,12 @@ class Language:
 
 
 # By their names in lower case. Of several languages of a script that fit alike, the first counts.
-with TABLE.open(encoding="utf-8", newline="") as file:
-    LANGUAGES = {
-        row["name"]: Language(
-            row["label"], row["script"], row["stems"] == "yes", row["accents"], (*row["common"].split(),)
-        )
-        for row in csv.DictReader(file)
-    }
+LANGUAGES = {
+    row["name"]: Language(
+        row["label"], row["script"], row["stems"] == "yes", row["accents"], (*row["common"].split(),)
+    )
+    for row in rows_of("languages.csv")
+}
 
 
 @cache

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 
 from ..documents.language import is_english
-from .number_words import MONTHS, SCALES, SMALL, TENS
+from ..installed import rows_of
 
 # ("number", 1250), ("date", 2021, 5, 5), ("time", 540): what is written, by its value.
 Value = tuple[str | int | Fraction, ...]
@@ -32,9 +32,10 @@ class Written:
     given: frozenset[Value]
 
 
-def values_by_word(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
-    """Return the value of each word."""
-    return {word: value for value, words in lines for word in words.split()}
+def values_by_word(kind: str) -> dict[str, int]:
+    """Return the value of each word of a kind in ``data/number_words.csv``, which has seven languages."""
+    rows = [row for row in rows_of("number_words.csv") if row["kind"] == kind]
+    return {word: int(row["value"]) for row in rows for word in row["words"].split()}
 
 
 def either(words: Iterable[str]) -> str:
@@ -42,11 +43,12 @@ def either(words: Iterable[str]) -> str:
     return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
 
 
-SMALL_VALUES, TENS_VALUES = values_by_word(enumerate(SMALL)), values_by_word(TENS.items())
-SCALE_VALUES, MONTH_NUMBERS = values_by_word(SCALES.items()), values_by_word(enumerate(MONTHS, 1))
+SMALL_VALUES, TENS_VALUES = values_by_word("small"), values_by_word("tens")
+SCALE_VALUES, MONTH_NUMBERS = values_by_word("scale"), values_by_word("month")
 WORD_VALUES = SMALL_VALUES | TENS_VALUES | SCALE_VALUES
 WORD = either(WORD_VALUES)
-LOW, HIGH, HUNDRED = either(SMALL_VALUES), either(TENS_VALUES), either(SCALES[100].split())
+LOW, HIGH = either(SMALL_VALUES), either(TENS_VALUES)
+HUNDRED = either(word for word, value in SCALE_VALUES.items() if value == 100)
 SCALE = either(word for word, value in SCALE_VALUES.items() if value > 100)
 # "fünfundzwanzig", "treinta y cinco"; "two hundred and fifty"; "seven million two hundred thousand".
 TO_99 = rf"(?:{LOW}und{HIGH}|{HIGH}(?:[ -]?(?:y |e |et )?{LOW})?|{LOW})"

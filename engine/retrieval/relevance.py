@@ -6,7 +6,6 @@ are searched for in the same index, and a passage's cosine is compared with thei
 normalises its scores by impostors in the same way (Auckenthaler, Carey and Lloyd-Thomas 2000).
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,13 +14,12 @@ from math import ceil, exp, floor, inf, log
 import numpy as np
 
 from ..errors import InputError
-from ..installed import bundled
+from ..installed import rows_of
 from ..layers.tracing import Array
 from .embedding_model import Model
 from .index import Index
 from .vector_cache import VectorCache, cached_encode
 
-EVERYDAY_QUESTIONS = bundled("everyday.csv")
 MAX_CHUNKS = 2_000  # of the random pairs; the best passages are among all chunks of an index
 LOW = 0.1  # the quantile that the spread is fitted to, besides the median
 
@@ -79,8 +77,7 @@ def chance_words(relevance: float) -> str:
 
 def everyday_questions() -> list[str]:
     """Return the bundled everyday questions."""
-    with EVERYDAY_QUESTIONS.open(encoding="utf-8", newline="") as file:
-        return [row["question"] for row in csv.DictReader(file)]
+    return [row["question"] for row in rows_of("everyday.csv")]
 
 
 def null_scores_of(

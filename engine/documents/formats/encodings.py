@@ -1,18 +1,16 @@
 """Encodings of texts that state none and are not UTF-8, judged by the letters of languages."""
 
-import csv
 import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from ...installed import bundled
+from ...installed import rows_of
 
 # The legacy encodings of browsers (https://encoding.spec.whatwg.org/#names-and-labels) and of DOS, each with
 # the letters beyond ASCII of a language, the most common first. charset-normalizer and chardet, tried on the
 # same texts, take short ones ("Ключ" in KOI8-R, "会议室" in GBK) for other scripts.
-with bundled("encodings.csv").open(encoding="utf-8", newline="") as file:
-    LANGUAGES = [(row["encodings"].split(), row["kind"], row["letters"]) for row in csv.DictReader(file)]
+LANGUAGES = [(row["encodings"].split(), row["kind"], row["letters"]) for row in rows_of("encodings.csv")]
 LEGACY = tuple(dict.fromkeys(name for names, _, _ in LANGUAGES for name in names))
 # Letters that UTF-8 writes in two bytes; other such characters are pairs of bytes of another encoding.
 LETTERS = frozenset("".join(letters for _, kind, letters in LANGUAGES if kind in ("latin", "alphabet")))
