@@ -227,7 +227,7 @@ def index_so_far(
         vectors[best] = cached_encode(texts, wanted.encoder, spec.pooling, spec.max_tokens, wanted.cache)
     index = replace(index, source=vectors)
     known = np.flatnonzero(vectors.any(axis=1)).tolist()
-    return index, null_scores_of(index.subset(known), model, cache=wanted.cache)
+    return index, null_scores_of(index.subset(known), model, wanted.cache)
 
 
 def query_of(question: str, index: Index, model: Model) -> Query:
@@ -258,7 +258,7 @@ def null_scores_of_documents(
     if uploaded is not None and uploaded.unrelated is not None:
         return null_scores_by(uploaded.index, uploaded.unrelated)
     index = index_documents(documents, _model, cut, pooling)
-    return null_scores_of(index, _model, cache=shared_vectors())
+    return null_scores_of(index, _model, shared_vectors())
 
 
 def index_to_ask(

@@ -106,7 +106,7 @@ class Answering:
         index = build_index(chunks, model, pooling, texts.max_tokens, None, cache, self.documents)
         postings = None if texts.words is None else texts.words.postings
         index = replace(index, postings=postings, expanded=texts.expanded, cache=cache)
-        return index, null_scores_of(index, model, cache=cache)
+        return index, null_scores_of(index, model, cache)
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,6 @@ class Seq2SeqConfig:
     max_positions: int
     norm_eps: float = 1e-5
 
-    def __post_init__(self) -> None:
-        for name in ("vocab_size", "d_model", "n_heads", "d_head", "d_ff", "max_positions"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)} is below 1: give a positive number")
-
 
 # The base model of the paper's table 3; its English-German vocabulary has "about 37000 tokens" (section 5.1).
 BASE_2017 = Seq2SeqConfig(

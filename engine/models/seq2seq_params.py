@@ -90,9 +90,10 @@ class RandomParams(Mapping[str, Array]):
         return len(self.shapes)
 
 
-def n_parameters(config: Seq2SeqConfig) -> int:
-    """Number of parameters of a model."""
-    return sum(prod(shape) for shape in parameter_shapes(config).values())
+def n_parameters(config: Seq2SeqConfig, pattern: str = "*") -> int:
+    """Number of parameters of a model, or of those whose names match a pattern."""
+    shapes = parameter_shapes(config)
+    return sum(prod(shape) for name, shape in shapes.items() if fnmatchcase(name, pattern))
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,9 @@ def part_sizes(config: Seq2SeqConfig, n_source: int, n_target: int) -> list[Part
         "Decoder: feed-forward": ("decoder.*.ffn.[!n]*", n_decoder * ffn_flops(config, n_target)),
         "Norms": ("*.norm.*", 0),
     }
-    return [PartSize(name, parameters(config, pattern), flops) for name, (pattern, flops) in counted.items()]
-
-
-def parameters(config: Seq2SeqConfig, pattern: str) -> int:
-    """Number of parameters whose names match a pattern."""
-    shapes = parameter_shapes(config)
-    return sum(prod(shape) for name, shape in shapes.items() if fnmatchcase(name, pattern))
+    return [
+        PartSize(name, n_parameters(config, pattern), flops) for name, (pattern, flops) in counted.items()
+    ]
 
 
 def linear_flops(n_tokens: int, d_in: int, d_out: int) -> int:

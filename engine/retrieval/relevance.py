@@ -6,14 +6,12 @@ are searched for in the same index, and a passage's cosine is compared with thei
 normalises its scores by impostors in the same way (Auckenthaler, Carey and Lloyd-Thomas 2000).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
-from ..errors import InputError
 from ..installed import rows_of
 from ..layers.tracing import Array
 from .embedding_model import Model
@@ -80,25 +78,18 @@ def everyday_questions() -> list[str]:
     return [row["question"] for row in rows_of("everyday.csv")]
 
 
-def null_scores_of(
-    index: Index, encoder: Model, questions: Sequence[str] | None = None, cache: VectorCache | None = None
-) -> NullScores:
-    """Score unrelated questions, by default everyday ones, in an index, embedded as its chunks are.
+def null_scores_of(index: Index, encoder: Model, cache: VectorCache | None = None) -> NullScores:
+    """Score everyday questions in an index, embedded as its chunks are.
 
     A cache keeps their vectors for other indexes of the same model and pooling.
     """
-    return null_scores_by(index, embed_unrelated(index, encoder, questions, cache))
+    return null_scores_by(index, embed_unrelated(index, encoder, cache))
 
 
-def embed_unrelated(
-    index: Index, encoder: Model, questions: Sequence[str] | None = None, cache: VectorCache | None = None
-) -> Array:
-    """Embed unrelated questions as `null_scores_of`: float32 ``(n_questions, d_model)``."""
-    texts = everyday_questions() if questions is None else questions
-    if not texts:
-        raise InputError("there are no questions to compare with: give one or more, or None for the bundled")
+def embed_unrelated(index: Index, encoder: Model, cache: VectorCache | None = None) -> Array:
+    """Embed everyday questions as `null_scores_of`: float32 ``(n_questions, d_model)``."""
     spec, model, cache = index.spec, index.encoder(encoder), cache or VectorCache()
-    return cached_encode(texts, model, spec.pooling, spec.max_tokens, cache, role="query")
+    return cached_encode(everyday_questions(), model, spec.pooling, spec.max_tokens, cache, role="query")
 
 
 def null_scores_by(index: Index, vectors: Array) -> NullScores:

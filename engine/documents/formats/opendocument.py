@@ -22,7 +22,6 @@ NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, DRAW, OFFICE, STYLE = (
     f"{{{NAMESPACE}{name}:1.0}}" for name in ("text", "table", "drawing", "office", "style")
 )
-FORMAT = f"{{{NAMESPACE}xsl-fo-compatible:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
 MATH, XLINK = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xlink}href"
 KINDS = "frame custom-shape rect ellipse circle line connector path polygon polyline caption"

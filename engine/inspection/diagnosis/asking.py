@@ -59,7 +59,7 @@ class Searched:
         pooling, model = self.index.spec.pooling, self.index.encoder(self.model)
         limit = settings["max_tokens"]
         index = build_index(chunks, model, pooling, limit, None, self.cache, self.documents)
-        null_scores = null_scores_of(index, model, cache=self.cache)
+        null_scores = null_scores_of(index, model, self.cache)
         return replace(self, settings=settings, index=index, null_scores=null_scores)
 
     def answer(self, question: str, turns: Sequence[Turn] = ()) -> Answer:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...documents.document import Chunk
+from ...documents.formats.outline import one_line
 from ...layers.tracing import Array
 from ...wording import shortened
 
@@ -29,16 +30,11 @@ class RepeatedLine:
     of_documents: int
 
 
-def fold_spaces(text: str) -> str:
-    """Replace each run of white space with one space, and strip both ends."""
-    return " ".join(text.split())
-
-
 def first_copies(chunks: Sequence[Chunk]) -> Array:
     """Return for each chunk the row of the first with the same text up to white space: ``(n,)``."""
     first: dict[str, int] = {}
     return np.array(
-        [first.setdefault(fold_spaces(chunk.text), row) for row, chunk in enumerate(chunks)], np.int64
+        [first.setdefault(one_line(chunk.text), row) for row, chunk in enumerate(chunks)], np.int64
     )
 
 
@@ -51,7 +47,7 @@ def repeated_lines(chunks: Sequence[Chunk]) -> list[RepeatedLine]:
     """Return the lines that many documents have, whatever case and spaces; those of most documents first."""
     lines = [
         {
-            fold_spaces(line).lower(): fold_spaces(line)
+            one_line(line).lower(): one_line(line)
             for line in chunk.text.splitlines()
             if count_letters(line)[0] >= LINE_LETTERS
         }
@@ -81,6 +77,6 @@ def repeated_lines(chunks: Sequence[Chunk]) -> list[RepeatedLine]:
 
 
 def repeated_share(text: str, repeated: set[str]) -> float:
-    """Return the share of a text's letters in repeated lines, given as `fold_spaces` in lower case."""
-    counts = [(count_letters(line)[0], fold_spaces(line).lower() in repeated) for line in text.splitlines()]
+    """Return the share of a text's letters in repeated lines, given as `one_line` in lower case."""
+    counts = [(count_letters(line)[0], one_line(line).lower() in repeated) for line in text.splitlines()]
     return sum(n for n, again in counts if again) / max(sum(n for n, _ in counts), 1)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import InputError
 from ...layers.tracing import Array
 from ...models.encoder import Encoder
 from ...weights.fetch import Progress
@@ -37,16 +36,6 @@ class FineTuning:
     learning_rate: float = 2e-4
     patience: int = 2  # epochs without a lower loss on held-out questions after which training ends
     seed: int = 0  # of the order of the questions and of the chunks drawn
-
-    def __post_init__(self) -> None:
-        for name in ("n_epochs", "batch_size", "patience"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}: give 1 or more")
-        if self.n_hard < 0 or not 0 < self.learning_rate < np.inf:
-            raise InputError(
-                f"n_hard is {self.n_hard} and the learning rate {self.learning_rate}: give 0 or more, "
-                "and a number above 0 such as 1e-4"
-            )
 
 
 @dataclass(frozen=True)

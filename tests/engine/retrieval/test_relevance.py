@@ -9,12 +9,17 @@ from scipy.stats import gumbel_r
 from engine.documents.document import Chunk
 from engine.documents.loaders import BUNDLED_CORPUS, load_corpus
 from engine.documents.splitters import Splitting, split
-from engine.errors import InputError
 from engine.evaluation.questions import load_questions
 from engine.generation.settings import DEFAULT_MIN_RELEVANCE
 from engine.retrieval.embedding_model import embedding_spec
 from engine.retrieval.index import build_index, index_vectors
-from engine.retrieval.relevance import NullScores, closer_than, everyday_questions, null_scores_of
+from engine.retrieval.relevance import (
+    NullScores,
+    closer_than,
+    everyday_questions,
+    null_scores_by,
+    null_scores_of,
+)
 
 COSINES = st.floats(-1, 1, width=32)
 DOCUMENT = "The keeper of the lighthouse kept bees. " * 3
@@ -65,19 +70,17 @@ def chunks_of(*texts):
 def test_pairs_and_bests_are_those_of_the_official_model(encoder, official):
     texts = ["Forty masons built the tower.", "Knead the dough.", "Bees make honey in June."]
     questions = ["Who painted it?", "How far is it?"]
-    found = null_scores_of(build_index(chunks_of(*texts), encoder), encoder, questions)
+    found = null_scores_by(build_index(chunks_of(*texts), encoder), encoder.encode(questions))
     vectors = official.encode(questions + texts, normalize_embeddings=True)
     scores = vectors[:2] @ vectors[2:].T
     np.testing.assert_allclose(found.pairs, np.sort(scores, axis=None), atol=1e-5)
     np.testing.assert_allclose(found.bests, np.sort(scores.max(axis=1)), atol=1e-5)
 
 
-def test_one_question_is_enough_and_none_is_refused(encoder):
+def test_one_question_is_enough(encoder):
     index = build_index(chunks_of(DOCUMENT), encoder)
-    null_scores = null_scores_of(index, encoder, ["What is it?"])
+    null_scores = null_scores_by(index, encoder.encode(["What is it?"]))
     assert null_scores.relevance(float(null_scores.bests[0]) + 0.01) == pytest.approx(100)
-    with pytest.raises(InputError, match="no questions to compare with"):
-        null_scores_of(index, encoder, [])
 
 
 def unanswerable_questions():

@@ -92,12 +92,6 @@ def test_batches_hold_what_may_be_seen_and_every_right_chunk_counts_as_right():
     assert batch.relevant.tolist() == [[True, False, False], [True, False, False]]
 
 
-def test_settings_out_of_range_are_told():
-    for change, words in (({"patience": 0}, "patience is 0"), ({"n_hard": -1}, "n_hard is -1")):
-        with pytest.raises(InputError, match=words):
-            FineTuning(**change)
-
-
 def test_layers_that_there_are_not_are_told(encoder):
     for n_last in (0, 7):
         with pytest.raises(InputError, match="take 1 to 6"):
