@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..tokenizers.text_tokenizer import TextTokenizer
+from .sentences import stripped
 from .token_spans import TokenSpans
 from .word_tokens import Ints
 
@@ -110,10 +111,9 @@ def cut_word(
         while (count := n_tokens(text[start:stop], tokenizer)) > room and stop > start + 1:
             before = bisect_left(borders, stop)
             stop = borders[before - 1] if before else start + (stop - start) // 2
-        part = text[start:stop]
-        if part.strip():  # a dropped control character may be white space to Python
-            first = start + len(part) - len(part.lstrip())
-            yield first, first + len(part.strip()), count
+        first, last = stripped(text, start, stop)
+        if first < last:  # a dropped control character may be white space to Python
+            yield first, last, count
         start = stop
 
 

@@ -69,6 +69,24 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(pairwise([*ends, len(text)])) if text else ()
 
 
+def stripped_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a text's sentences without the white space around them; blank ones are left out."""
+    spans = (stripped(text, *span) for span in sentence_spans(text))
+    return [(start, end) for start, end in spans if start < end]
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the white space at its ends; of blanks only, one that ends before it begins."""
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
+
+
+def lines_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of the whole lines that a span of a text stands in."""
+    last = text.find("\n", end)
+    return text.rfind("\n", 0, start) + 1, last if last >= 0 else len(text)
+
+
 def is_in_lower_case(text: str) -> bool:
     """Whether a text begins its sentences in lower case, as chats and transcripts do."""
     letters = BEGINNING.findall(text)

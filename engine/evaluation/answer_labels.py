@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ..documents.document import Document
-from ..documents.sentences import sentence_spans
+from ..documents.sentences import sentence_spans, stripped
 from .answers import AnswerQuestion, ShortAnswer, normalized
 from .questions import Question, Reference, names_for, stem
 
@@ -74,7 +74,5 @@ def occurrences(question: AnswerQuestion, text: str) -> list[tuple[int, int]]:
 def passage(text: str, start: int, end: int, sentences: Sequence[tuple[int, int]]) -> Reference:
     """Return the sentences that share a character with a span, without the blanks around them."""
     own = [span for span in sentences if span[0] < end and start < span[1]]
-    first, last = own[0][0], own[-1][1]
-    content = text[first:last]
-    first += len(content) - len(content.lstrip())
-    return Reference(content.strip(), first, first + len(content.strip()))
+    first, last = stripped(text, own[0][0], own[-1][1])
+    return Reference(text[first:last], first, last)

@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from ..documents.document import Document
-from ..documents.sentences import sentence_spans
+from ..documents.sentences import stripped_sentences
 from .questions import Reference
 
 FEWEST_WORDS, MOST_WORDS = 8, 45  # of a sentence
@@ -83,13 +83,7 @@ class Sentence:
 
 def sentences_of(document: Document) -> list[Sentence]:
     """Return the sentences of a document without the blanks around them."""
-    found = []
-    for start, end in sentence_spans(document.text):
-        sentence = document.text[start:end]
-        if sentence.strip():
-            first = start + len(sentence) - len(sentence.lstrip())
-            found.append(Sentence(document, first, first + len(sentence.strip())))
-    return found
+    return [Sentence(document, *span) for span in stripped_sentences(document.text)]
 
 
 def strips(sentences: Sequence[Sentence], n: int, rng: np.random.Generator) -> list[list[Sentence]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..documents.sentences import sentence_spans
+from ..documents.sentences import lines_around, sentence_spans
 from ..models.reader import Reader
 from ..retrieval.evidence import Quote, is_question
 from ..retrieval.index import Hit
@@ -161,8 +161,8 @@ def whole_span(question: str, text: str, start: int, end: int) -> tuple[int, int
         start -= 1
     while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
         end += 1
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    line = text[line_start : None if line_end < 0 else line_end]
+    line_start, line_end = lines_around(text, start, end)
+    line = text[line_start:line_end]
     asked = question.lower()
     for kind in WHOLES:
         for match in kind.finditer(line):

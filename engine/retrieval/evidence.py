@@ -19,7 +19,7 @@ import numpy as np
 from ..documents.chunk_context import RULE
 from ..documents.document import Chunk, Document
 from ..documents.language import ENGLISH
-from ..documents.sentences import MARK_AT_END, sentence_spans
+from ..documents.sentences import CELL_GAP, MARK_AT_END, sentence_spans, stripped
 from ..layers.activation import softmax
 from ..layers.norm import l2_normalize
 from ..layers.tracing import Array
@@ -40,7 +40,6 @@ HEADING = re.compile(r"#{1,6}\s.*|(=+)\s.*\s\1")  # in Markdown, and in the spel
 LINK_TARGET = re.compile(r"\[(?!\^)[^]\n]+\]:\s*\S+(\s+[\"'(].*)?")  # "[name]: address", but no note
 LIST_NUMBER, BULLET = re.compile(r"\d+[.)]\s+"), re.compile(r"[-–*•◦▪●○■]\s|・")
 LABEL = re.compile(r"(:\**\s|：)\s*\S")  # "Best month: June"
-CELL_GAP = " | "
 HEADING_WORDS, HEADING_LENGTH = 4, 60  # at most, of a line that is a heading because no full stop ends it
 RUN_TOKENS = 192  # of the sentences that are read together
 KEPT_TEXTS = 2048  # with their sentences or words
@@ -188,12 +187,6 @@ def short_sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int
             start, end = stripped(text, cut, end)
         if end - start >= SHORTEST_SENTENCE:
             yield start, end
-
-
-def stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span without the white space at its ends."""
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
 
 
 def clause_end(text: str, start: int) -> int:

@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from engine.documents.sentences import sentence_spans
+from engine.documents.sentences import stripped_sentences
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model
 from engine.retrieval.index import Index
 from engine.retrieval.retrievers import all_index_scores
 from engine.retrieval.vector_cache import VectorCache, cached_encode
 from ui.progress import counting
+
+sentences_of = st.cache_data(max_entries=64, show_spinner=False, scope="session")(stripped_sentences)
 
 
 def all_scores(
@@ -22,18 +24,6 @@ def all_scores(
         )  # (n_questions, d_model)
     with counting("Scoring", "chunks") as reading:
         return all_index_scores(retriever, questions, vectors, index, model.as_encoder, on_progress=reading)
-
-
-@st.cache_data(max_entries=64, show_spinner=False, scope="session")
-def sentences_of(text: str) -> list[tuple[int, int]]:
-    """Return the spans of a text's sentences without the white space around them; blank ones are left out."""
-    spans = []
-    for start, end in sentence_spans(text):
-        sentence = text[start:end]
-        if sentence.strip():
-            first = start + len(sentence) - len(sentence.lstrip())
-            spans.append((first, first + len(sentence.strip())))
-    return spans
 
 
 def sentences_with(words: str, text: str) -> list[tuple[int, int]]:

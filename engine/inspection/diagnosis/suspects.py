@@ -6,6 +6,7 @@ from math import floor
 from typing import Any, Literal
 
 from ...documents.language import ENGLISH, LANGUAGES, detected
+from ...documents.sentences import lines_around
 from ...evaluation.answers import ShortAnswer
 from ...generation.answer import Answer
 from ...generation.conversation import Turn
@@ -292,12 +293,9 @@ def unit_at(start: int, end: int, name: str, case: Case) -> str:
         return ""
     if (row := document.row_at(start)) is not None:
         return document.text[slice(*row)]
-    line_start = document.text.rfind("\n", 0, start) + 1
-    line_end = document.text.find("\n", end)
-    line_end = len(document.text) if line_end < 0 else line_end
     own = [
         document.text[first:last]
-        for first, last in short_sentences(document.text, line_start, line_end)
+        for first, last in short_sentences(document.text, *lines_around(document.text, start, end))
         if first < end and start < last
     ]
     return " ".join(own)

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from ...documents.document import Document
-from ...retrieval.evidence import CELL_GAP, has_digit, is_above_numbers, is_row_of_heads
+from ...documents.sentences import CELL_GAP, lines_around
+from ...retrieval.evidence import has_digit, is_above_numbers, is_row_of_heads
 from .location import Location
 from .wordings import differing
 
@@ -141,8 +142,7 @@ def took_head(document: Document, start: int, end: int) -> bool:
         line_end = text.find(": ", start, text.find("\n", start) if "\n" in text[start:] else None)
         before = text[text.rfind("\n", 0, start) + 1 : start]
         return (line_end >= end and ": " not in before) or is_head(text[slice(*row)], rows_of(document))
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    last = len(text) if last < 0 else last
+    first, last = lines_around(text, start, end)
     return is_row_of_heads(text, last) or is_above_numbers(text, first, last)
 
 

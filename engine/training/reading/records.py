@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...documents.sentences import sentence_spans
+from ...documents.sentences import lines_around, sentence_spans, stripped
 from .articles import Article, Asked, Span
 from .negatives import holds, normal
 from .record_tables import KEYS, RECORD_KINDS, TASKS, Column, RecordKind, draw, step
@@ -279,14 +279,11 @@ def of_questions(article: Article, rng: np.random.Generator) -> Iterator[Asked]:
 def sentence_of(article: Article, span: Span) -> tuple[str, Span] | None:
     """Return the sentence around a span of an article, and the span in it; None where several share it."""
     text = article.document.text
-    first = text.rfind("\n", 0, span[0]) + 1
-    end = text.find("\n", span[1])
-    paragraph = text[first : end if end >= 0 else len(text)]
-    for start, last in sentence_spans(paragraph):
+    first, end = lines_around(text, *span)
+    for start, last in sentence_spans(text[first:end]):
         if first + start <= span[0] and span[1] <= first + last:
-            blank = len(paragraph[start:last]) - len(paragraph[start:last].lstrip())
-            shift = first + start + blank
-            return paragraph[start:last].strip(), (span[0] - shift, span[1] - shift)
+            start, last = stripped(text, first + start, first + last)
+            return text[start:last], (span[0] - start, span[1] - start)
     return None
 
 
