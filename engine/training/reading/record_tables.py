@@ -7,36 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...installed import bundled
-from .word_kinds import listed
+from .word_kinds import lines_of, listed
 
 Random = np.random.Generator
 Names = Sequence[str]  # of an article
 Value = Callable[[Random, int, Names], str]  # of a table's style, which the values of a column share
 
-# Steps that no task has in common: "Turn the left handle twice".
-STEP_VERBS = listed(
-    "Open Close Turn Press Lift Clean Mark Count Weigh Fold Loosen Tighten Paint Label Heat Move Cover"
-)
-STEP_THINGS = (
-    "left handle", "upper drawer", "red switch", "main valve", "glass lid", "old cable", "front panel",
-    "paper tray", "blue folder", "second shelf", "metal frame", "green lamp", "water tank", "outer ring",
-    "wooden box", "back door",
-)  # fmt: skip
+# Words that values are made of, by what they are.
+WORDS = {
+    kind: tuple(words.split(", "))
+    for kind, words in (line.split(": ") for line in lines_of("record_words.txt"))
+}
+FIRST, LAST, INVENTED = WORDS["first names"], WORDS["last names"], WORDS["invented names"]
+MONTHS, GERMAN_MONTHS = WORDS["months"], WORDS["German months"]
 STEP_ENDS = ("", "", "", " twice", " by hand", " with a dry cloth", " for ten minutes", " at noon")
-FIRST = listed(
-    "Anna Ben Carla David Elena Farid Grace Hugo Ines Jonas Karim Lena Marco Nadia Oliver Priya Quentin Rosa "
-    "Samuel Tara Ulrich Vera William Yusuf Zoe Mei Kofi Aisha Diego Sofia"
-)
-LAST = listed(
-    "Adler Brandt Costa Dubois Eriksen Fischer Garcia Hansen Ito Jensen Kowalski Lopez Meyer Novak Okafor "
-    "Patel Rossi Schmidt Tanaka Ueda Vogel Weber Young Zhang Nguyen Silva Keller Moreau Lind Arde"
-)
-MONTHS = listed("January February March April May June July August September October November December")
-GERMAN_MONTHS = listed("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
-INVENTED = listed(
-    "Aurora Falcon Summit Harbor Cedar Nova Delta Orion Atlas Ember Willow Granite Comet Meridian Vertex "
-    "Lumen Pioneer Quartz Ridge Saffron"
-)
 TIME_UNITS = listed("seconds minutes hours days weeks months years")
 PERIODS = (
     " a month", " per month", "/month", " per user per month", " a year", " per year", " annually", " a week",
@@ -64,8 +48,7 @@ def own_name(rng: Random, style: int, names: Names) -> str:
 
 def place(rng: Random, style: int, names: Names) -> str:
     """Draw a place, in some cases a name of the article."""
-    known = listed("Lisbon Oslo Vienna Leeds Denver Kyoto Lyon Porto Tallinn Ghent Tessel Malmo Cork Turin")
-    return own_name(rng, style, names) if rng.random() < 0.4 else draw(rng, known)
+    return own_name(rng, style, names) if rng.random() < 0.4 else draw(rng, WORDS["places"])
 
 
 def company(rng: Random, style: int, names: Names) -> str:
@@ -218,35 +201,21 @@ def version(rng: Random, style: int, names: Names) -> str:
 
 def plan(rng: Random, style: int, names: Names) -> str:
     """Draw the name of a plan."""
-    known = listed(
-        "Free Basic Starter Standard Plus Pro Team Business Premium Enterprise Student Family Solo"
-    )
-    return draw(rng, known) + draw(rng, ("", "", "", f" {draw(rng, INVENTED)}"))
+    return draw(rng, WORDS["plans"]) + draw(rng, ("", "", "", f" {draw(rng, INVENTED)}"))
 
 
-SETTING_NAMES = listed(
-    "timeout max_retries port cache_size log_level batch_size pool_size interval max_upload session_length "
-    "buffer threads page_size rate_limit backup_dir"
-)
-EXPENSES = (
-    "hotel night", "taxi ride", "dinner", "breakfast", "train ticket", "rental car", "laptop", "conference",
-    "flight", "parking space", "desk", "training course", "client gift", "phone bill",
-)  # fmt: skip
-MEDICINES = listed(
-    "Avorin Belatol Cardizan Dolerex Enalix Fevanol Glucomed Histalin Ibuxan Kalmin Lorvast Medipram Nexolan"
-)
 KEYS: dict[str, Value] = {
     "plan": plan, "name": person, "person": person, "version": version, "region": place, "destination": place,
     "product": lambda rng, style, names: f"{own_name(rng, style, names)} X{rng.integers(1, 900)}",
     "branch": lambda rng, style, names: f"{own_name(rng, style, names)} "
     + draw(rng, ("Library", "Museum", "Clinic", "Shop", "Pool", "Office")),
-    "setting": lambda rng, style, names: draw(rng, SETTING_NAMES),
-    "expense": lambda rng, style, names: draw(rng, EXPENSES),
+    "setting": lambda rng, style, names: draw(rng, WORDS["settings"]),
+    "expense": lambda rng, style, names: draw(rng, WORDS["expenses"]),
     "year": lambda rng, style, names: str(rng.integers(1990, 2026)),
     "event": lambda rng, style, names: f"{own_name(rng, style, names)} "
     + draw(rng, ("Workshop", "Festival", "Lecture", "Concert", "Tour")),
     "invoice": lambda rng, style, names: f"{draw(rng, ('INV', 'R', 'PO', 'A'))}-{rng.integers(1000, 99999)}",
-    "medicine": lambda rng, style, names: draw(rng, MEDICINES),
+    "medicine": lambda rng, style, names: draw(rng, WORDS["medicines"]),
 }  # fmt: skip
 
 
@@ -274,8 +243,9 @@ class RecordKind:
 
 
 def step(rng: Random) -> str:
-    """Make up a step."""
-    return f"{draw(rng, STEP_VERBS)} the {draw(rng, STEP_THINGS)}{draw(rng, STEP_ENDS)}"
+    """Make up a step that no task has in common: ``Turn the left handle twice``."""
+    verb, thing = (draw(rng, WORDS[kind]) for kind in ("verbs of steps", "things of steps"))
+    return f"{verb} the {thing}{draw(rng, STEP_ENDS)}"
 
 
 def read_kinds(text: str) -> tuple[RecordKind, ...]:
