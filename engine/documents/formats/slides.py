@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -11,6 +12,7 @@ from .equations import EQUATION, linear_text
 from .office import DRAWING, FALLBACK, notes_on, repacked, stated
 from .outline import join_slides, one_line
 from .plain import as_document_error, unified
+from .running_lines import PAGE_NUMBER
 from .scripts import scripted
 from .word_numbers import formatted
 
@@ -18,6 +20,7 @@ SLIDES_TYPE = b"application/vnd.openxmlformats-officedocument.presentationml.pre
 SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slideshow.main+xml",
          b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
          b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
+ALTERNATIVES = FALLBACK.replace("Fallback", "AlternateContent")
 ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand next to each other (914,400 are an inch)
 NUMBER_FORMS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter",
                 "romanLc": "lowerRoman", "romanUc": "upperRoman"}  # fmt: skip
@@ -39,6 +42,7 @@ def read_pptx(name: str, content: bytes) -> Document:
     plain = repacked(name, content, usual)
     seen: Counter[str] = Counter()
     slides = []
+    said: set[str] = set()  # by layouts and masters
     with as_document_error(f"{name} is no PowerPoint file, or damaged", "save it again as .pptx"):
         presentation = pptx.Presentation(plain)
         for number, entry in enumerate(presentation.element.get_or_add_sldIdLst(), 1):
@@ -50,27 +54,53 @@ def read_pptx(name: str, content: bytes) -> Document:
             if slide._element.get("show") in ("0", "false"):
                 seen["hidden slide"] += 1
                 continue
+            choose(slide.shapes._spTree)
             box = slide.shapes.title
             head = "" if box is None else one_line(unified(box.text_frame.text))
-            slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen)))))
+            slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen, said)))))
         whole, sections = join_slides(slides)
         title, day, tags = stated(plain, presentation.core_properties)
         title = title or next((each.headings[0] for each in sections if each.headings), "")
     if not whole:
-        raise DocumentError(f"{name} has no text on its slides: there is nothing to search")
+        reason = f"{name} has no text on its slides: there is nothing to search"
+        raise DocumentError("; ".join((reason, *notes_on(seen))))
     return Document(name, whole, title, sections, day, tags, notes_on(seen))
 
 
-def slide_texts(slide: Any, seen: Counter[str]) -> Iterator[str]:
-    """Yield the texts of a slide's boxes, the title first, and the notes of the speaker."""
+def choose(tree: Any) -> None:
+    """Put into the places of alternatives, as of boxes with formulas, the first but drawings by hand."""
+    for each in list(tree.iter(ALTERNATIVES)):
+        for shape in next((choice for choice in each if choice.find("{*}contentPart") is None), ()):
+            each.addprevious(shape)
+
+
+def slide_texts(slide: Any, seen: Counter[str], said: set[str]) -> Iterator[str]:
+    """Yield the texts of a slide's boxes, the title first, of its layout if not ``said``, and the notes."""
     title = slide.shapes.title
     if title is not None:
         yield frame_text(title.text_frame)
     others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     yield from shape_texts(others, seen)
-    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-    if frame is not None and (text := frame_text(frame)):
+    yield from around_texts(slide, said)
+    notes = slide.notes_slide.shapes if slide.has_notes_slide else ()
+    own = [each for each in notes if not each.is_placeholder or "BODY" in str(each.placeholder_format.type)]
+    if text := "\n\n".join(t for t in shape_texts(own, seen) if t and not PAGE_NUMBER.fullmatch(t)):
         yield f"Notes: {text}"
+
+
+def around_texts(slide: Any, said: set[str]) -> Iterator[str]:
+    """Yield the texts that a slide's layout and master write on it, but those that are already ``said``."""
+    shown, width = slide, slide.part.package.presentation_part.presentation.slide_width
+    with suppress(KeyError):  # where the file has lost them
+        for name in ("slide_layout", "slide_master"):
+            if shown._element.get("showMasterSp") in ("0", "false"):
+                return
+            shown = getattr(shown, name)
+            own = [each for each in shown.shapes if not each.is_placeholder]
+            own = [each for each in own if 0 <= (each.left or 0) + (each.width or 0) // 2 <= width]
+            texts = dict.fromkeys(text.replace("‹#›", "").strip() for text in shape_texts(own, Counter()))
+            yield from (new := [text for text in texts if text not in said])
+            said.update(new)
 
 
 def shape_texts(shapes: Iterable[Any], seen: Counter[str]) -> Iterator[str]:
@@ -117,7 +147,7 @@ def diagram_text(frame: Any, seen: Counter[str]) -> str:
                 root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
                 texts = (paragraph_text(each) for each in root.iter(f"{DRAWING}p"))
                 return "\n".join(filter(None, texts))
-    seen["diagram"] += 1
+    seen["embedded document" if frame._element.find(".//{*}oleObj") is not None else "diagram"] += 1
     return ""
 
 
@@ -146,18 +176,13 @@ def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
             yield frame_text(chart.chart_title.text_frame)
         plot = chart.plots[0]
         yield " | ".join(["", *(one_line(series.name) for series in plot.series)]).strip()
-        for number, category in enumerate([*plot.categories] or places_of(plot)):
+        places = plot.series[0]._element.iterfind(".//{*}xVal//{*}pt/{*}v")  # of points
+        for number, category in enumerate([*plot.categories] or [each.text for each in places]):
             values = (series.values[number] for series in plot.series)
             shown = ("" if each is None else f"{each:g}" for each in values)
             yield " | ".join([one_line(str(category)), *shown])
     except (KeyError, IndexError, AttributeError, ValueError, TypeError, NotImplementedError):
         seen["chart"] += 1  # of a kind without categories
-
-
-def places_of(plot: Any) -> list[str]:
-    """Return the places of the values of a chart that has no categories, but points."""
-    points = plot.series[0]._element.iterfind(".//{*}xVal//{*}pt/{*}v") if len(plot.series) else ()
-    return [each.text or "" for each in points]
 
 
 def frame_text(frame: Any) -> str:
