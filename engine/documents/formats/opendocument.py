@@ -22,15 +22,19 @@ NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, DRAW, OFFICE, STYLE = (
     f"{{{NAMESPACE}{name}:1.0}}" for name in ("text", "table", "drawing", "office", "style")
 )
+FORM = f"{{{NAMESPACE}form:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
 MATH, XLINK = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xlink}href"
 KINDS = "frame custom-shape rect ellipse circle line connector path polygon polyline caption"
 SHAPES = tuple(f"{DRAW}{kind}" for kind in KINDS.split())
+FIELD, FIELDS = f"{DRAW}control", f"{OFFICE}forms"
+STATES = ("current-state", "current-selected", "state", "selected")  # of boxes, each before its default
 BLOCKS = (f"{TEXT}h", f"{TEXT}p", f"{TEXT}list", f"{TABLE}table", *SHAPES)
 CONTENTS = tuple(f"{OFFICE}{kind}" for kind in ("spreadsheet", "presentation", "text"))
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
-PARTS = (*BLOCKS[:3], *BLOCKS[4:], *UNSEEN, f"{TABLE}table-column", f"{TABLE}table-row", f"{DRAW}page")
+SHEET = (FIELDS, *(f"{TABLE}{name}" for name in ("shapes", "table-column", "table-row")))
+PARTS = (*BLOCKS[:3], *BLOCKS[4:], *UNSEEN, *SHEET, f"{DRAW}page")
 UNSEEN_ROWS = ("collapse", "filter")  # and columns
 VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")  # of cells without a text
 MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
@@ -45,6 +49,9 @@ class Reading:
     lists: dict[str, Any]
     equations: dict[str, str]  # by the path of their objects
     seen: Counter[str] = field(default_factory=Counter)
+    fields: dict[str, str] = field(default_factory=dict)  # what those of forms show, by id
+    boxes: list[str] = field(default_factory=list)  # over the cells of sheets
+    counts: dict[tuple[str, int], int] = field(default_factory=dict)  # of items, by style and depth
     waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes and text boxes of a paragraph
 
 
@@ -87,6 +94,7 @@ def opened(main: Growing, name: str, stated: Any, about: Any, equations: dict[st
         tables = (each for each in main.children(content) if each.tag == f"{TABLE}table")
         shown = (each for each in tables if is_shown(each, reading))
         text, sections = sheets_text(sheet_of(each, reading, main.children) for each in shown)
+        text = "\n\n".join(filter(None, (text, *reading.boxes)))
         if hidden := reading.seen["hidden sheet"]:
             notes.append(f"{counted(hidden, 'hidden sheet')} left out")
     elif content.tag == CONTENTS[1]:
@@ -95,13 +103,14 @@ def opened(main: Growing, name: str, stated: Any, about: Any, equations: dict[st
     else:
         heads, feet = (margin_blocks(stated, kind, reading) for kind in ("header", "footer"))
         text, sections = join_blocks(chain(heads, blocks_of(content, reading, main.children), feet))
+    notes += notes_on(reading.seen)
     if not text.strip():
-        raise DocumentError(f"{name} is empty: there is no text to search")
+        raise DocumentError("; ".join((f"{name} is empty: there is no text to search", *notes)))
     names = [(each.tag.rpartition("}")[2], each.text or "") for each in about.iter("{*}*")]
     texts, keywords = dict(names), [text for name, text in names if name == "keyword"]
     day = date_of(texts.get("date", "")[:10] or texts.get("creation-date", "")[:10])
     title = one_line(unified(texts.get("title", "")))
-    return Document(name, text, title, sections, day, tags_of(keywords), (*notes, *notes_on(reading.seen)))
+    return Document(name, text, title, sections, day, tags_of(keywords), tuple(notes))
 
 
 def equation_of(root: Any) -> str:
@@ -133,7 +142,10 @@ def sheet_of(table: Any, reading: Reading, children: Children = iter) -> Sheet:
     def rows() -> Iterator[Row]:
         number, n_columns = 1, 0
         hidden, left_out = set[int](), set[int]()  # columns
-        for row in nearest(table, f"{TABLE}table-column", f"{TABLE}table-row", children=children):
+        for row in nearest(table, *SHEET, children=children):
+            if row.tag in SHEET[:2]:
+                reading.boxes += (block.text for block in blocks_of([row], reading))
+                continue
             if row.tag == f"{TABLE}table-column":
                 first, repeated = n_columns, int(row.get(f"{TABLE}number-columns-repeated", "1"))
                 n_columns += min(repeated, MAX_REPEATED)
@@ -170,7 +182,7 @@ def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Sec
         if about.get(f"{PRESENTATION}visibility") == "hidden":
             reading.seen["hidden slide"] += 1
             continue
-        frames = [each for each in slide if each.tag in (*BLOCKS, f"{DRAW}g")]
+        frames = [each for each in slide if each.tag in (*BLOCKS, FIELD, FIELDS, f"{DRAW}g")]
         frames.sort(key=lambda each: each.get(f"{PRESENTATION}class") != "title")
         texts = ["\n".join(block.text for block in blocks_of([each], reading)) for each in frames]
         head = one_line(texts[0]) if frames and frames[0].get(f"{PRESENTATION}class") == "title" else ""
@@ -189,7 +201,7 @@ def margin_blocks(stated: Any, kind: str, reading: Reading) -> Iterator[Block]:
 
 def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iterator[Block]:
     """Yield headings, paragraphs, items of lists and rows of tables below an element."""
-    for each in nearest(element, *BLOCKS, *UNSEEN, f"{TEXT}section", children=children):
+    for each in nearest(element, *BLOCKS, *UNSEEN, FIELD, FIELDS, f"{TEXT}section", children=children):
         match each.tag:
             case tag if tag == f"{TEXT}section":
                 if each.get(f"{TEXT}display", "true") == "true":
@@ -199,6 +211,13 @@ def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iter
             case tag if tag in UNSEEN:
                 reading.seen["comment"] += tag == f"{OFFICE}annotation"
                 reading.seen["hidden"] += tag in UNSEEN[2:]
+            case tag if tag == FIELDS:
+                for one in each.iter(f"{FORM}*"):
+                    shown = unified(field_text(one, one.tag.removeprefix(FORM)))
+                    reading.fields[one.get(f"{FORM}id", "")] = shown
+            case tag if tag == FIELD:
+                if text := reading.fields.get(each.get(f"{DRAW}control", ""), ""):
+                    yield Block(text)
             case tag if tag in BLOCKS[:2]:
                 text = paragraph_text(each, reading)
                 level = int(each.get(f"{TEXT}outline-level", "1")) if tag == BLOCKS[0] else 0
@@ -206,7 +225,7 @@ def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iter
                     yield Block(text, level)
                 yield from waiting_blocks(reading)
             case tag if tag == BLOCKS[2]:
-                yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1)
+                yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1, False)
             case tag if tag == BLOCKS[3]:
                 for number, (_, cells) in enumerate(filled_rows(sheet_of(each, reading, children))):
                     yield Block(" | ".join(map(one_line, cells)), 0, "\n" if number else "\n\n")
@@ -219,8 +238,31 @@ def frame_blocks(frame: Any, reading: Reading) -> Iterator[Block]:
     """Yield the blocks of a text box or shape; pictures and charts are counted."""
     blocks = list(blocks_of(frame, reading))
     yield from (Block(block.text, 0, block.gap) for block in blocks)
-    if not blocks:
-        reading.seen["picture"] += frame.find(f"{DRAW}image") is not None
+    if equation := equation_in(frame, reading):
+        yield Block(equation)
+    elif not blocks:
+        kinds = ((f"{DRAW}object", "chart"), (f"{DRAW}image", "picture"))
+        reading.seen.update([kind for tag, kind in kinds if frame.find(tag) is not None][:1])
+
+
+def equation_in(frame: Any, reading: Reading) -> str:
+    """Return the equation that a frame shows, from a file of its own."""
+    linked = frame.find(f"{DRAW}object")
+    return "" if linked is None else reading.equations.get(linked.get(XLINK, "").removeprefix("./"), "")
+
+
+def field_text(field: Any, kind: str) -> str:
+    """Return what a field shows: a box and its label, the options to see, a label, or what is typed."""
+    label = field.get(f"{FORM}label", "")
+    if kind in ("checkbox", "radio", "option"):
+        state = next(filter(None, (field.get(f"{FORM}{name}") for name in STATES)), "")
+        return f"{'☒' if state in ('true', 'checked') else '☐'} {label}"
+    options = [field_text(each, "option") for each in field.iterfind(f"{FORM}option")]
+    if field.get(f"{FORM}dropdown") == "true":
+        options = [option[2:] for option in options if option[0] == "☒"]
+    typed = ("".join(each.itertext()) for each in field.iter(f"{TEXT}p"))
+    texts = (label, field.get(f"{FORM}current-value"), field.get(f"{FORM}value"), ", ".join(options), *typed)
+    return "" if kind in ("hidden", "password") else next(filter(None, texts), "")
 
 
 def waiting_blocks(reading: Reading) -> Iterator[Block]:
@@ -232,17 +274,21 @@ def waiting_blocks(reading: Reading) -> Iterator[Block]:
             mark = ""
 
 
-def list_blocks(items: Any, reading: Reading, style: str, depth: int) -> Iterator[Block]:
-    """Yield the items of a list with their numbers or bullets."""
-    number = 0
+def list_blocks(items: Any, reading: Reading, style: str, depth: int, goes_on: bool) -> Iterator[Block]:
+    """Yield the items of a list with their numbers or bullets; it may go on with those of one before."""
+    goes_on |= items.get(f"{TEXT}continue-numbering") == "true" or f"{TEXT}continue-list" in items.attrib
+    number = reading.counts.get((style, depth), 0) if goes_on else 0
     for item in items:
         if item.tag not in (f"{TEXT}list-item", f"{TEXT}list-header"):
             continue
-        number = int(item.get(f"{TEXT}start-value", str(number + 1)))
-        mark = list_mark(reading.lists.get(style), depth, number) if item.tag.endswith("item") else ""
+        is_own = item.tag.endswith("item") and [each.tag for each in item[:1]] != [f"{TEXT}list"]
+        number = int(item.get(f"{TEXT}start-value", str(number + is_own)))
+        reading.counts[style, depth] = number
+        mark = list_mark(reading.lists.get(style), depth, number) if is_own else ""
         for child in item:
             if child.tag == f"{TEXT}list":
-                yield from list_blocks(child, reading, child.get(f"{TEXT}style-name", style), depth + 1)
+                name = child.get(f"{TEXT}style-name", style)
+                yield from list_blocks(child, reading, name, depth + 1, goes_on and not is_own)
             else:
                 for block in blocks_of([child], reading):
                     yield Block(f"{mark} {block.text}" if mark else block.text, block.level, block.gap)
@@ -289,13 +335,12 @@ def pieces(element: Any, reading: Reading) -> Iterator[str]:
                 reading.waiting.append((mark, child.find(f"{TEXT}note-body")))
                 yield mark
             case tag if tag in SHAPES:
-                linked = child.find(f"{DRAW}object")
-                if linked is None:
-                    reading.waiting.append(("", child))
-                elif equation := reading.equations.get(linked.get(XLINK, "").removeprefix("./")):
+                if equation := equation_in(child, reading):
                     yield equation
                 else:
-                    reading.seen["chart"] += 1
+                    reading.waiting.append(("", child))
+            case tag if tag == FIELD:
+                yield f" {reading.fields.get(child.get(f'{DRAW}control', ''), '')} "
             case tag if tag in UNSEEN:
                 reading.seen["comment"] += tag == f"{OFFICE}annotation"
                 reading.seen["hidden"] += tag in UNSEEN[2:]
