@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,45 +22,49 @@ MERGED = re.compile(rb'<(?:x:)?mergeCell\b[^>]*\bref="([A-Z]+\d+:[A-Z]+\d+)"')
 HIDDEN_ROW = re.compile(rb'<(?:x:)?row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
 HIDDEN_COLUMNS = re.compile(rb'<(?:x:)?col\b(?=[^>]*\bhidden="(?:1|true)")[^>]*>')
 UNCOMPUTED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
-PART = rb"(<r><rPr>(?:(?!</r>).)*<%s/>(?:(?!</r>).)*<t[^>]*>)"
-RAISED_PART = re.compile(
-    PART % rb'vertAlign val="superscript"' + rb"(?=[-+\xe2\x88\x92]*\d{1,3}</t>)", re.DOTALL
+PART = rb"(?s)(<r><rPr>(?:(?!</r>).)*<%s/>(?:(?!</r>).)*<t[^>]*>)"
+RAISED_PART = re.compile(PART % rb'vertAlign val="superscript"' + rb"(?=[-+\xe2\x88\x92]*\d{1,3}</t>)")
+STRUCK_PART = re.compile(PART % b'strike(?: val="(?:1|true)")?' + b"([^<]+)(</t>)")
+UNREAD = re.compile(  # of style sheets: newer alternatives, and styles without a name
+    rb"(?s)<mc:Choice\b.*?</mc:Choice>|</?mc:(?:AlternateContent|Fallback)\b[^>]*>"
+    rb"|<(?:x:)?cellStyle\b(?![^>]*\bname=)[^>]*/>"
 )
-STRUCK_PART = re.compile(PART % b'strike(?: val="(?:1|true)")?' + b"([^<]+)(</t>)", re.DOTALL)
-LEFT_OUT = {"xl/charts/chart": "chart", "xl/comments": "sheet with comments", "xl/media/": "picture"}
+LEFT_OUT = {"xl/charts/chart": "chart", "xl/media/": "picture", "xl/embeddings/": "embedded document"}
 
 
 def read_xlsx(name: str, content: bytes) -> Document:
     """Make a document of a workbook's shown sheets, rows and columns, with the saved values of formulas."""
     import openpyxl
 
-    def usual(_: str, block: bytes) -> bytes:
+    seen: Counter[str] = Counter()
+
+    def usual(path: str, block: bytes) -> bytes:
+        seen["comment"] += path.startswith("xl/comments") and block.count(b"comment ref=")
         if b"<rPr>" in block:
             block = STRUCK_PART.sub(rb"\1~~\2~~\3", RAISED_PART.sub(rb"\1^", block))
         if b"<dimension" not in block[:LONGEST_HEAD]:  # else it is searched for
             block = block.replace(b"<sheetData>", b'<dimension ref="A1"/><sheetData>', 1)
-        return EMPTY_CELL.sub(b"", block)
+        return EMPTY_CELL.sub(b"", UNREAD.sub(b"", block) if path.endswith("/styles.xml") else block)
 
     notes: list[str] = []
     errors = as_document_error(f"{name} is no Excel file, or damaged", "save it again as .xlsx")
     with repacked(name, content, usual, MOST_TAGS) as plain, errors, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and extensions
         book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
-        text, sections = sheets_text(
-            sheet_of(each, notes) for each in book.worksheets if each.sheet_state == "visible"
-        )
+        visible = (each for each in book.worksheets if each.sheet_state == "visible")
+        text, sections = sheets_text(sheet_of(each, notes) for each in visible)
         hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
         boxes = text_boxes(book._archive)
         names = book._archive.namelist()
+        seen.update({kind: sum(each.startswith(start) for each in names) for start, kind in LEFT_OUT.items()})
         title, day, tags = stated(plain, book.properties)
     text = "\n\n".join([*filter(None, (text,)), *boxes])
-    if not text:
-        raise DocumentError(f"{name} has no text in its sheets: there is nothing to search")
     if hidden:
         notes.append(f"{counted(len(hidden), 'hidden sheet')} left out: {', '.join(hidden)[:100]}")
-    for start, kind in LEFT_OUT.items():
-        if n := sum(each.startswith(start) for each in names):
-            notes.append(f"{counted(n, kind)} left out")
+    notes += [f"{counted(n, kind)} left out" for kind, n in seen.items() if n]
+    if not text:
+        reason = f"{name} has no text in its sheets: there is nothing to search"
+        raise DocumentError("; ".join((reason, *notes)))
     return Document(name, text, title, sections, day, tags, tuple(notes))
 
 
@@ -95,28 +100,23 @@ def shown_rows(sheet: Any, rows: set[int], columns: set[int], notes: list[str]) 
     for number, cells in enumerate(sheet.iter_rows(), 1):
         if number not in rows:
             left_out.update(n for n in columns if n < len(cells) and cells[n].value is not None)
-            yield (
-                number,
-                [
-                    ""
-                    if column in columns or cell.value is None
-                    else scripted(
-                        shown(cell.value, cell.number_format), "", "", has_struck and cell.font.strike
-                    )
-                    for column, cell in enumerate(cells)
-                ],
-            )
+            texts = [""] * len(cells)
+            for n, cell in enumerate(cells):
+                if cell.value is not None and n not in columns:
+                    is_struck = has_struck and cell.font.strike
+                    texts[n] = scripted(shown(cell.value, cell.number_format), "", "", is_struck)
+            yield number, texts
     if left_out:
         notes.append(f"{counted(len(left_out), 'hidden column')} of {sheet.title} left out")
 
 
 def text_boxes(archive: Any) -> list[str]:
-    """Return the texts of boxes and shapes that lie on the sheets."""
+    """Return the texts of boxes, shapes and diagrams that lie on the sheets."""
     from lxml import etree
 
     boxes = []
     for path in archive.namelist():
-        if path.startswith("xl/drawings/drawing"):
+        if path.startswith(("xl/drawings/drawing", "xl/diagrams/data")):
             root = etree.fromstring(archive.read(path), etree.XMLParser(resolve_entities=False))
             for paragraph in root.iter(f"{DRAWING}p"):
                 text = "".join(each.text or "" for each in paragraph.iter(f"{DRAWING}t"))

@@ -156,10 +156,14 @@ def width_of(rows: Iterable[Row]) -> int:
 def row_texts(table: Table) -> Iterator[tuple[int, str]]:
     """Yield number and text of each row: ``column: value`` below the names of columns, cells else."""
     first, place, names = (0, 0, []) if table.is_title else names_of(table.head, table.wide)
+    used = {name for _, row in table.head[place:] for name, cell in zip(names, row, strict=False) if cell}
+    unused = " | ".join(dict.fromkeys(name for name in names if name and name not in used))  # as in forms
     for index, (number, cells) in enumerate(chain(table.head, table.rest)):
         if index < place:
             if index < first:
                 yield number, " | ".join(dict.fromkeys(filter(None, cells)))
+            elif index == place - 1 and unused:
+                yield number, unused
             continue
         named = [
             f"{names[column]}: {cell}" if column < len(names) and names[column] else cell

@@ -60,7 +60,9 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
         for number, line in lines if column is None else ():
             joined.add(Section(0, (f"row {number}",), is_row=True), line)
         titles = [i for i, title in enumerate(header) if title.lower() == "title"]
+        empty = list(range(len(header)))  # columns, so far
         for number, row in body:
+            empty = [place for place in empty if not "".join(row[place : place + 1]).strip()]
             if width(row) > len(header) and delimiter == ",":
                 row_name = f"{name}#{number}"
                 reason = f"has {width(row)} cells where the header has {len(header)}: quote cells with commas"
@@ -72,6 +74,9 @@ def read_csv(name: str, content: bytes, column: str | None = None) -> Iterator[D
                 check_characters(name, len(joined), len(content))
             if len(joined.sections) > MAX_ROWS:
                 raise DocumentError(f"{name} has more than {MAX_ROWS:,} rows: split it")
+        names = [header[place] for place in empty if header[place] != f"column {place + 1}"]
+        if names and column is None:
+            notes.append(f"{counted(len(names), 'column')} without values: {', '.join(names)[:300]}")
     if sections := tuple(joined.sections):
         yield Document(name, str(joined), file_title, sections, notes=tuple(dict.fromkeys(notes)))
 

@@ -99,3 +99,5 @@ def test_what_stands_above_or_beyond_the_header_is_told():
     above, beyond = document.notes
     assert "1 line above the header" in above
     assert "1 column without a name" in beyond
+    [document] = parse_file("a.csv", b"Item,Size,Price\nLamp,,5\nDesk,,9\n").documents
+    assert document.notes == ("1 column without values: Size",)
