@@ -113,9 +113,10 @@ def read_docx(name: str, content: bytes) -> Document:
         heads, feet = (list(margin_blocks(document.part, kind, reading)) for kind in ("header", "footer"))
         text, sections = join_blocks([*heads, *main, *ends, *feet])
         reading.seen["comment"] = 0 if parts["comments"] is None else len(parts["comments"])
+    told = notes_on(reading.seen)
     if not text.strip():
-        raise DocumentError(f"{name} is empty: there is no text to search")
-    return Document(name, text, title, sections, day, tags, notes_on(reading.seen))
+        raise DocumentError("; ".join((f"{name} is empty: there is no text to search", *told)))
+    return Document(name, text, title, sections, day, tags, told)
 
 
 def related(part: Any, kind: str) -> Any:
@@ -209,15 +210,17 @@ def seen_children(grown: Growing, reading: Reading, element: Any) -> Iterator[An
 def margin_blocks(part: Any, kind: str, reading: Reading) -> Iterator[Block]:
     """Yield the heads (or feet) of pages, each once and without page numbers."""
     found: dict[str, None] = {}
+    stated: dict[str, str] = {}  # by kinds of pages, which the next section has, too
+    shown: dict[str, None] = {}
     for section in reading.pages:
-        for reference in section.iterfind(f"{WORD}{kind}Reference"):
-            is_shown = reference.get(f"{WORD}type") != "first" or is_on(section, "titlePg")
-            relation = part.rels.get(reference.get(RELATION))
-            if is_shown and relation is not None and not relation.is_external:
-                element = relation.target_part.element
-                accept_changes(element)
-                blocks = body_blocks(element, reading)
-                found |= dict.fromkeys(block.text for block in blocks)
+        references = section.iterfind(f"{WORD}{kind}Reference")
+        stated |= {each.get(f"{WORD}type"): each.get(RELATION) for each in references}
+        shown |= {key: None for of, key in stated.items() if of != "first" or is_on(section, "titlePg")}
+    for relation in map(part.rels.get, shown):
+        if relation is not None and not relation.is_external:
+            accept_changes(relation.target_part.element)
+            blocks = body_blocks(relation.target_part.element, reading)
+            found |= dict.fromkeys(block.text for block in blocks)
     yield from (Block(text) for text in found if not PAGE_NUMBER.fullmatch(one_line(text)))
 
 
@@ -293,9 +296,13 @@ def paragraph_text(paragraph: Any, reading: Reading) -> str:
     own = place_of(properties)
     if own and style.place and not own.number_id:
         own = Place(style.place.number_id, own.level)
-    if not text.strip():
+    is_empty = not text.strip()  # but counted
+    mark = paragraph.find(f"{PROPERTIES}/{RUN_PROPERTIES}")
+    if is_empty and (paragraph.get("joined") or is_on(mark, "vanish", style.is_hidden)):
         return text
     number = reading.numbering.next(own or style.place, key)
+    if is_empty:
+        return number if reading.n_tables and any(map(str.isalnum, number)) else text
     return f"{number} {text.lstrip()}" if number else text
 
 
@@ -345,10 +352,8 @@ def run_pieces(run: Any, reading: Reading, hidden: bool) -> Iterator[str]:
         elif child.tag == f"{WORD}fldChar":
             yield form_field(child)
         elif child.tag == f"{WORD}ruby":
-            base, above = (
-                "".join(t.text or "" for t in child.iterfind(f"{WORD}{part}//{WORD}t"))
-                for part in ("rubyBase", "rt")
-            )
+            parts = (child.iterfind(f"{WORD}{part}//{WORD}t") for part in ("rubyBase", "rt"))
+            base, above = ("".join(t.text or "" for t in each) for each in parts)
             yield f"{base}({above})" if above else base
         else:
             collect_boxes(child, reading)

@@ -147,6 +147,11 @@ def test_lists_and_clauses_have_the_numbers_that_word_counts(items, text):
     assert text_of(*(listed(*item) for item in items), lists=CLAUSES) == text
 
 
+def test_empty_cells_of_a_list_have_numbers():
+    rows = "".join(f"<w:tr><w:tc>{listed('', 5)}</w:tc><w:tc>{paragraph(run(x))}</w:tc></w:tr>" for x in "ab")
+    assert text_of(f"<w:tbl>{rows}</w:tbl>", lists=CLAUSES) == "1. | a\n2. | b"
+
+
 def test_a_style_numbers_its_paragraphs_and_headings():
     style = (
         '<w:style w:type="paragraph" w:styleId="Clause"><w:name w:val="Clause"/><w:basedOn w:val="Heading2"/>'
@@ -355,9 +360,11 @@ def test_heads_and_feet_of_pages_are_read_once_without_page_numbers():
     document.add_paragraph("The rent is due.")
     document.sections[0].header.paragraphs[0].text = "Contract no. 4711"
     document.sections[0].footer.paragraphs[0].text = "Page 1 of 3"
+    document.sections[0].first_page_header.paragraphs[0].text = "Draft"  # of the next section, too
     document.add_section().header.paragraphs[0].text = "Contract no. 4711"
+    document.sections[1].different_first_page_header_footer = True
     document.save(file)
-    assert parse_document("a.docx", file.getvalue()).text == "Contract no. 4711\n\nThe rent is due."
+    assert parse_document("a.docx", file.getvalue()).text == "Contract no. 4711\n\nDraft\n\nThe rent is due."
 
 
 def test_files_with_macros_and_of_the_strict_standard_are_read():
