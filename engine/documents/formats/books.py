@@ -1,6 +1,7 @@
 """EPUB books: their chapters in reading order, each read as a page of HTML."""
 
 import posixpath
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -41,6 +42,7 @@ def read_epub(name: str, content: bytes) -> Document:
             chapters = chapters_of(package, posixpath.dirname(path))
             lacking = [path for path in chapters if path not in infos]
             sheets = b"".join(member(path) for path in infos if path.endswith(".css"))
+            sheets = re.sub(rb"@font-face\s*\{[^}]*\}", b"", sheets)
             style = b"<style>%b</style></head>" % sheets[:MAX_STYLE_SHEET]
             found = []
             n_without = 0

@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from email.message import EmailMessage
@@ -66,7 +67,7 @@ def head_of(message: EmailMessage, head: str) -> str:
 def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
     """Return the text of an e-mail, the plain one of two forms, and what was left out of it.
 
-    A plain one of less than half as many words only says that the e-mail is in HTML.
+    A plain one with less than half of the words of the other only says that the e-mail is in HTML.
     """
     found: list[tuple[str, list[str]]] = []
     for part in forms_of(message):
@@ -84,7 +85,8 @@ def body_of(name: str, message: EmailMessage) -> tuple[str, list[str]]:
     if not found:
         return "", []
     first, last = found[0], found[-1]
-    return last if 2 * len(first[0].split()) < len(last[0].split()) else first
+    words = Counter(last[0].split())
+    return last if 2 * (Counter(first[0].split()) & words).total() < words.total() else first
 
 
 def forms_of(message: EmailMessage) -> list[EmailMessage]:

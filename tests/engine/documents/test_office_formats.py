@@ -9,6 +9,7 @@ from zipfile import ZipFile
 import openpyxl
 import pptx
 import pytest
+from lxml.etree import SubElement
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.chart import BarChart
@@ -97,7 +98,7 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     book["Shown"].row_dimensions[3].hidden = True
     book["Shown"].column_dimensions["B"].hidden = True
     document = parse_document("a.xlsx", saved(book))
-    assert document.text == "Shown\n\nItem: Lamp"
+    assert document.text == "Shown\n\nSum\n\nItem: Lamp"
     assert [note.split(":")[0] for note in document.notes] == [
         "1 hidden row of Shown left out",
         "1 formula of Shown without a saved value",
@@ -122,7 +123,7 @@ def test_what_lies_on_a_sheet_is_told():
         parse_document("a.xlsx", saved(workbook(("S", [["Area"], [parts]])))).text
         == "S\n\nArea\n\n5 m^2 at ~~3~~"
     )
-    assert document.notes == ("1 chart left out", "1 sheet with comments left out", "1 picture left out")
+    assert document.notes == ("1 comment left out", "1 chart left out", "1 picture left out")
 
 
 @pytest.mark.reads("Excel (.xlsx, .xlsm)", "several tables of a sheet")
@@ -237,6 +238,23 @@ def test_two_lists_with_heads_are_read_one_after_the_other():
     for text, left, top in (("Old", 1, 1), ("38 cats", 1, 2), ("New", 5, 1), ("52 cats", 5, 2)):
         shapes.add_textbox(Inches(left), Inches(top), Inches(3), Inches(1)).text_frame.text = text
     assert parse_document("a.pptx", saved(file)).text.split("\n\n") == ["Old", "38 cats", "New", "52 cats"]
+
+
+@pytest.mark.reads("PowerPoint (.pptx, .ppsx)", "what layouts and masters write on slides, once")
+def test_boxes_with_alternatives_and_those_of_layouts_are_read():
+    file = pptx.Presentation()
+    layout = file.slide_layouts[6]
+    for start, text in ((1, "Ann & Co"), (-9, "Colours")):  # the second lies beside the slides
+        box = file.slides.add_slide(layout).shapes.add_textbox(Inches(start), Inches(1), Inches(2), Inches(1))
+        box.text_frame.text = text
+        layout.shapes._spTree.append(box._element)
+    shapes = file.slides[0].shapes
+    newer = shapes.add_textbox(Inches(1), Inches(2), Inches(3), Inches(1))
+    newer.text_frame.text = "The fee is 7."
+    space = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+    choice = SubElement(SubElement(shapes._spTree, f"{space}AlternateContent"), f"{space}Choice")
+    choice.append(newer._element)
+    assert parse_document("a.pptx", saved(file)).text == "The fee is 7.\n\nAnn & Co"
 
 
 def test_a_slide_that_the_file_has_lost_is_told_and_the_others_are_read():
@@ -356,14 +374,14 @@ def test_an_email_in_html_alone_is_read():
     assert parse_document("a.ics", b"X:a b\xc3\r\n \xbc").text == "X:a bü"
 
 
-@pytest.mark.reads("e-mail (.eml)", "the text in HTML where the plain one is missing or much shorter")
+@pytest.mark.reads("e-mail (.eml)", "the text in HTML where the plain one is missing or says little of it")
 def test_an_email_whose_plain_text_says_nothing_is_read_in_html():
     head = b"From: a@b\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=x\n\n"
-    plain, page = b"text/plain\n\nSee HTML.", b"text/html\n\n<p>The fee is 12.<p>It is due."
+    plain, page = b"text/plain\n\nYour browser shows all.", b"text/html\n\n<p>The fee is 12.<p>It is due."
     parts = b"--x\nContent-Type: %b\n--x\nContent-Type: %b\n" % (plain, page)
     assert "The fee is 12." in parse_document("a.eml", head + parts + b"--x--\n").text
     loaded = parse_file("a.eml", head.replace(b"alternative", b"mixed") + parts + b"--x--\n")
-    assert [each.text[:16] for each in loaded.documents] == ["From: a@b\n\nSee H", "The fee is 12.\n\n"]
+    assert [each.text[:16] for each in loaded.documents] == ["From: a@b\n\nYour ", "The fee is 12.\n\n"]
 
 
 BELOW = ("[^1] By 3.5 percent.", "[^2] May")
@@ -391,7 +409,7 @@ OTHER = ("xlsx", "pptx", "epub", "odt", "rtf", "eml")
 NAMESPACES = " ".join(
     f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for short, name in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"),
-                        ("style", "style"), ("presentation", "presentation"))
+                        ("style", "style"), ("presentation", "presentation"), ("form", "form"))
 )  # fmt: skip
 
 
@@ -454,6 +472,7 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
         ' a<text:s text:c="2"/>year<text:span text:style-name="H">x</text:span>.'
         "<draw:frame><draw:text-box><text:p>Ring twice</text:p></draw:text-box></draw:frame></text:p>"
         '<text:list text:style-name="L"><text:list-item><text:p>Scope</text:p></text:list-item>'
+        '</text:list><text:p>So</text:p><text:list text:style-name="L" text:continue-numbering="true">'
         "<text:list-item><text:p>Fees</text:p></text:list-item></text:list><table:table><table:table-row>"
         '<table:table-cell table:number-rows-spanned="2"><text:p>Blue</text:p></table:table-cell>'
         "<table:table-cell><text:p>9</text:p></table:table-cell></table:table-row><table:table-row>"
@@ -462,11 +481,24 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     )
     document = parse_document("a.odt", opendocument("text", body, numbered))
     assert document.text == (
-        "Rent\n\nIt rises[^1] a  year.\n\n[^1] By 3.5 percent.\n\nRing twice\n\n1. Scope\n\n2. Fees\n\n"
+        "Rent\n\nIt rises[^1] a  year.\n\n[^1] By 3.5 percent.\n\nRing twice\n\n1. Scope\n\nSo\n\n2. Fees\n\n"
         "Blue | 9\nBlue | 10"
     )
     assert document.sections == (Section(0, ("Rent",)),)
     assert document.notes == ("hidden text was left out",)
+
+
+@pytest.mark.reads("LibreOffice (.odt, .ods, .odp)", "fields of forms, ticked boxes")
+def test_fields_of_forms_are_read():
+    fields = {"a": 'text form:current-value="Ann"', "b": 'checkbox form:label="Agreed" form:state="checked"',
+              "c": 'radio form:label="Paid"', "d": 'password form:value="x"'}  # fmt: skip
+    form = "".join(f'<form:{about} form:id="{key}"/>' for key, about in fields.items())
+    options = '<form:option form:label="Oslo" form:selected="true"/><form:option form:label="Rome"/>'
+    form += f'<form:listbox form:id="e" form:dropdown="true">{options}</form:listbox>'
+    shown = "".join(f'<draw:control draw:control="{key}"/>' for key in (*fields, "e"))
+    body = f"<office:forms>{form}</office:forms><text:p>Name:{shown}</text:p>"
+    text = parse_document("a.odt", opendocument("text", body)).text
+    assert " ".join(text.split()) == "Name: Ann ☒ Agreed ☐ Paid Oslo"
 
 
 @pytest.mark.reads("LibreOffice (.odt, .ods, .odp)", "sheets and slides as those of Excel and PowerPoint")
