@@ -37,6 +37,7 @@ LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
 NEAR_LINES = 20  # lines of a table that a line between others is compared with
 FAR, MAX_BOXES = 5, 20  # times the height of letters: from one box to another, and boxes of a page
+MAX_MASTHEAD = 8  # lines above a line over the whole width
 MAX_EDGE = 3  # lines of a head or foot
 MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
@@ -81,8 +82,9 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    parts = drawn_edges(lines_of(with_late_cells(with_drop_caps(segments))))
+    parts: Iterable[list[Line]] = drawn_edges(lines_of(with_late_cells(with_drop_caps(segments))))
     text = ""
+    parts = [*chain.from_iterable(below_rules(part, rules) for part in parts)]
     for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
         following = block_text(block, heights)
         text += gap_between(text, following) + following
@@ -106,6 +108,18 @@ def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:
     head = next((each for each in some if is_edge(slice(each), slice(each, n), -1)), 0)
     foot = n - next((each for each in some if is_edge(slice(n - each, n), slice(head, n - each), 1)), 0)
     return lines[:head], lines[head:foot], lines[foot:]
+
+
+def below_rules(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
+    """Yield lines, those above a line over the whole width apart if columns of prose are below it."""
+    left, right = (
+        min((line[0].left for line in lines), default=0.0),
+        max((line[-1].right for line in lines), default=0.0),
+    )
+    whole = [y for y, start, end in rules if end - start > FULL * (right - left)]
+    n_above = {sum(line[0].middle > y for line in lines) for y in whole}
+    head = max((n for n in n_above if n <= MAX_MASTHEAD and are_columns(lines[n:])), default=0)
+    yield from (lines[:head], lines[head:])
 
 
 def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:

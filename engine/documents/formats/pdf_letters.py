@@ -59,6 +59,7 @@ WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
 LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali that stand before their letter
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
+TWICE, MAX_TWICE, SHADOW = re.compile(r"(\w)(?=\1)"), 20, 0.3  # letters, and times the width of one
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
 HANGUL = re.compile("[\uac00-\ud7a3]{2}")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
@@ -179,6 +180,7 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
 
     characters = text.raw
     written, places, moved = in_reading_order(all_characters(text), partial(glyph_of, characters))
+    written, places = without_shadows(characters, written, places)
     written, places = without_repeated(characters, written, places)
     written, places = without_thin_blanks(characters, written, places)
     written, places = with_accents_at_letters(characters, written, places)
@@ -417,6 +419,22 @@ def by_address(name: str, *types: Any, returns: Any = ctypes.c_int) -> Any:
 
     function = ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value or 0
     return ctypes.PYFUNCTYPE(returns, *types)(function)
+
+
+def without_shadows(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """Return characters and places without letters that the file draws again over themselves, as shadows."""
+    left_out = set()
+    for number, found in enumerate(TWICE.finditer(written)):
+        n = found.end()
+        (left, low, *_), (west, bottom, east, top) = (loose_box(characters, places[at]) for at in (n - 1, n))
+        across, down = abs(west - left), abs(bottom - low)
+        # but not for the letters of a ligature, which have one box
+        if 0 < max(across, down) and across < SHADOW * (east - west) and down < SHADOW * (top - bottom):
+            left_out.add(n)
+        elif not left_out and number > MAX_TWICE:
+            break
+    kept = [n for n in range(len(places)) if n not in left_out] if left_out else []
+    return ("".join(written[n] for n in kept), [places[n] for n in kept]) if kept else (written, places)
 
 
 def without_repeated(characters: Any, written: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:

@@ -12,7 +12,7 @@ from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
 from .pdf_layout import Rule, Segment, page_text
-from .pdf_letters import TILTED, Box, looks_like_words, segments_of, string_of, turned, turned_rules
+from .pdf_letters import SHADOW, TILTED, Box, looks_like_words, segments_of, string_of, turned, turned_rules
 from .pdf_tags import tagged_text, tags_of
 from .plain import unified
 
@@ -73,7 +73,14 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     tags = tags_of(page, text) if may_have_tags else None
     found.n_tags = tags.n_children if tags else 0
     found_segments = segments_of(text, rules, tags.block_of if tags else None)
-    segments = [each for each in found_segments if is_within(each[1], turned(page.get_bbox(), each[0]))]
+    drawn: dict[str, list[Segment]] = defaultdict(list)
+    segments = []
+    for each in found_segments:
+        turns, segment, _ = each
+        is_again = any(is_over(segment, other) for other in drawn[segment.text])
+        if not is_again and is_within(segment, turned(page.get_bbox(), turns)):
+            drawn[segment.text].append(segment)
+            segments.append(each)
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
         if font:
@@ -96,6 +103,12 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)
     return found
+
+
+def is_over(segment: Segment, other: Segment) -> bool:
+    """Whether a text is drawn over the same one, for a shadow or bold letters."""
+    reach = SHADOW * (segment.top - segment.bottom)
+    return abs(segment.left - other.left) < reach and abs(segment.bottom - other.bottom) < reach
 
 
 def is_within(segment: Segment, box: Box) -> bool:

@@ -4,6 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from .word_numbers import formatted
+
 LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
 MOST = 0.5
@@ -28,12 +30,13 @@ NUMBERED = re.compile(
 )
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
-BETWEEN = re.compile(rf"(?![a-zà-ÿ])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
+BETWEEN = re.compile(rf"[ivxlc]{{1,7}}|(?![a-zà-ÿ])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
 VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance
+ROMAN = [formatted(number, "lowerRoman") for number in range(1, 60)]
 YEARS = range(1900, 2101)
 
 # The first (0) or last (-1) line of pages, its text without the page's number, and that number less the place
@@ -93,6 +96,8 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
             if (int(pair[1]), int(pair[2])) == (number + 1, n_pages):
                 rest = f"{line[: pair.start()]} 1 {line[pair.end(2) :]}".strip(" )")
                 yield edge, "" if PAGE_NUMBER.fullmatch(rest) else rest, 1
+        if line in ROMAN:
+            yield edge, "", ROMAN.index(line) + 1 - number
         if match := PAGE_NUMBER.fullmatch(line):
             offset = int(match[1]) - number
             if offset == 1 or int(match[1]) not in YEARS:
