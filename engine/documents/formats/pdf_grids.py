@@ -17,6 +17,7 @@ LEAST_BODY = 4  # rows between two lines, above which are heads only
 LEAST_CELL = 10.0  # points, the size of a cell without an outer line
 NUMBER = re.compile(r"\D{0,3}\d")
 MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
+MOST_HEADS = 2  # rows of names of columns
 MAX_REPEATED = 60  # characters of a merged cell that stands in all its places, where its row has no other
 MOST_NAMED = 0.8  # of the rows, where each has a name
 MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
@@ -178,11 +179,12 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     are_ruled = any(
         len(parts) == 1 and max(map(len, whole)) > 1 and not is_one for whole, parts, is_one in found[body:]
     )
-    for whole, parts, is_one in found:
+    for number, (whole, parts, is_one) in enumerate(found):
         for part in [whole] if are_ruled else parts:
             cells = [text_of(each) for each in part]
             alike = {*filter(None, cells)}
-            is_note = len(alike) == 1 and len(min(alike)) > MAX_REPEATED and max(map(cells.count, alike)) > 1
+            is_note = len(alike) == 1 and max(map(cells.count, alike)) > 1
+            is_note &= number > MOST_HEADS or len("".join(alike)) > MAX_REPEATED
             yield [*alike] if is_note else cells[:1] if is_one else cells
 
 

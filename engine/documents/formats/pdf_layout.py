@@ -200,7 +200,7 @@ def body_of(lines: Sequence[Line]) -> tuple[int, int]:
         return 0, len(lines)
     distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
     head, foot = (
-        distances[edge] > APART * median(distances)
+        distances[edge] > PARAGRAPH * median(distances)
         and (
             len({each.left < gutter for each in lines[edge]}) == 2
             or (len(lines[edge]) == 1 and (edge == 0 or len(lines[edge][0].text) < 3 * SHORT))

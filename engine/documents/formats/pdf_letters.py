@@ -429,7 +429,7 @@ def without_shadows(characters: Any, written: str, places: Sequence[int]) -> tup
         (left, low, *_), (west, bottom, east, top) = (loose_box(characters, places[at]) for at in (n - 1, n))
         across, down = abs(west - left), abs(bottom - low)
         # but not for the letters of a ligature, which have one box
-        if 0 < max(across, down) and across < SHADOW * (east - west) and down < SHADOW * (top - bottom):
+        if max(across, down) > 0 and across < SHADOW * (east - west) and down < SHADOW * (top - bottom):
             left_out.add(n)
         elif not left_out and number > MAX_TWICE:
             break
