@@ -36,6 +36,7 @@ UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 1
 
 
 Color = tuple[int, int, int, int]
+WHITE = 255, 255, 255, 255
 
 
 @dataclass
@@ -210,7 +211,7 @@ def look_at_objects(page: Any, found: Page) -> Rules:
             color = fill_of(thing)
             if color:
                 box = left, bottom, right, top
-                if color == next((each for outer, each in reversed(filled) if encloses(outer, box)), None):
+                if color == next((each for outer, each in reversed(filled) if encloses(outer, box)), WHITE):
                     continue  # nobody sees it, as what Word sets behind the lines of a cell
                 filled.append((box, color))
             sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
