@@ -137,14 +137,14 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     for each in segments:
         column = bisect_right(grid.places, (each.left + each.right) / 2) - 1
         placed[bisect_right(falling, -each.middle) - 1].append((column, each))
-    for row, cells in enumerate(placed):
-        neighbors[row] = with_undrawn(neighbors[row], cells, grid.places)
-    names = lines_of([each for cells in placed for column, each in cells if not column])
+    for row, inner in enumerate(placed):
+        neighbors[row] = with_undrawn(neighbors[row], inner, grid.places)
+    names = lines_of([each for inner in placed for column, each in inner if not column])
     if (
         grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows
     ):  # no line is before or between them
-        for row in above:
-            row[0] = True
+        for line in above:
+            line[0] = True
     texts: dict[tuple[int, int], list[Segment]] = {}
 
     def origin(row: int, column: int) -> tuple[int, int]:
@@ -155,8 +155,8 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             column -= 1
         return row, column
 
-    for row, cells in enumerate(placed):
-        for column, each in cells:
+    for row, inner in enumerate(placed):
+        for column, each in inner:
             texts.setdefault(origin(row, column), []).append(each)
     lines = {place: lines_of(inner) for place, inner in texts.items()}
     n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})

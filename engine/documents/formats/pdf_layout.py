@@ -285,7 +285,7 @@ def parted_at(cell: Segment, place: int, end: float, start: float) -> tuple[Segm
     rest = cell.text[place:].lstrip()
     cut = len(cell.text) - len(rest)
     before = tuple(each for each in cell.breaks if each[0] < place)
-    after = tuple((n - cut, *others) for n, *others in cell.breaks if n > place)
+    after = tuple((n - cut, left, right, is_apart) for n, left, right, is_apart in cell.breaks if n > place)
     return (
         replace(cell, text=cell.text[:place], right=end, breaks=before),
         replace(cell, text=rest, left=start, breaks=after),

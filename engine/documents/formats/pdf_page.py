@@ -76,12 +76,11 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     found_segments = segments_of(text, rules, tags.block_of if tags else None)
     drawn: dict[str, list[Segment]] = defaultdict(list)
     segments = []
-    for each in found_segments:
-        turns, segment, _ = each
+    for turns, segment, font in found_segments:
         is_again = any(is_over(segment, other) for other in drawn[segment.text])
         if not is_again and is_within(segment, turned(page.get_bbox(), turns)):
             drawn[segment.text].append(segment)
-            segments.append(each)
+            segments.append((turns, segment, font))
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
     for _, segment, font in segments:
         if font:
@@ -94,12 +93,12 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     groups[0] += list(annotations_of(page, form, found, groups[0]))
     tagged = tagged_text(groups[0], tags, rules) if tags else None
     texts = [tagged] if tagged else []
-    for turns, each in groups.items():
+    for turns, parts in sorted(groups.items()):
         if turns == TILTED:
-            texts.append(" ".join(segment.text for segment in each))
+            texts.append(" ".join(segment.text for segment in parts))
         elif turns or not tagged:
             own = turned_rules(rules, turns)
-            texts.append(page_text(with_grids(each, own), own.horizontal))
+            texts.append(page_text(with_grids(parts, own), own.horizontal))
     text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)

@@ -68,7 +68,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
             if offset is None:
                 is_running = len(numbers) >= max(least, MOST * (numbers[-1] - numbers[0] + 1))
             else:
-                is_of_pages = offset == 1 or not text or alone[offset] > 0 or PAGE_WORD.search(text)
+                is_of_pages = offset == 1 or not text or alone[offset] > 0 or bool(PAGE_WORD.search(text))
                 is_running = is_of_pages and numbered[offset] >= least
             if is_running:
                 for number in numbers[1:] if text else numbers:

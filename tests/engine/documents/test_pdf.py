@@ -318,7 +318,7 @@ def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
     cover, scan = shown((50, 700, "Minutes of the board, with all its decisions on the next pages.")), PICTURE
     notes = read(cover, scan, scan, cover, scan).notes
     assert [note.partition(":")[0] for note in notes] == ["pages 2, 3 and 5 are pictures without text"]
-    [note] = read(*(scan + shown((50, 780, f"Archive copy {number}")) for number in range(3))).notes
+    [note] = read(*(shown((50, 780, f"Archive copy {number}")) + scan for number in range(3))).notes
     assert note.startswith("pages 1 to 3 are pictures with a few words of text")
     assert read(cover + b"q 200 0 0 200 0 0 cm /Im Do Q").notes == ("pictures on page 1 were not read",)
     [failure] = parse_file("a.pdf", drawn_pdf(scan, scan)).failures
