@@ -24,6 +24,7 @@ TEXT, TABLE, DRAW, OFFICE, STYLE = (
 )
 FORM = f"{{{NAMESPACE}form:1.0}}"
 PRESENTATION = f"{{{NAMESPACE}presentation:1.0}}"
+FEET = ("footer", "date-time")  # of slides, stated before these
 MATH, XLINK = "{http://www.w3.org/1998/Math/MathML}", "{http://www.w3.org/1999/xlink}href"
 KINDS = "frame custom-shape rect ellipse circle line connector path polygon polyline caption"
 SHAPES = tuple(f"{DRAW}{kind}" for kind in KINDS.split())
@@ -34,7 +35,8 @@ CONTENTS = tuple(f"{OFFICE}{kind}" for kind in ("spreadsheet", "presentation", "
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 UNSEEN = (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}hidden-paragraph", f"{TEXT}hidden-text")
 SHEET = (FIELDS, *(f"{TABLE}{name}" for name in ("shapes", "table-column", "table-row")))
-PARTS = (*BLOCKS[:3], *BLOCKS[4:], *UNSEEN, *SHEET, f"{DRAW}page")
+SLIDES = (f"{DRAW}page", *(f"{PRESENTATION}{kind}-decl" for kind in FEET))
+PARTS = (*BLOCKS[:3], *BLOCKS[4:], *UNSEEN, *SHEET, *SLIDES)
 UNSEEN_ROWS = ("collapse", "filter")  # and columns
 VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")  # of cells without a text
 MAX_REPEATED = 1000  # cells or rows; more are empty ones up to the edge of the sheet
@@ -51,6 +53,7 @@ class Reading:
     seen: Counter[str] = field(default_factory=Counter)
     fields: dict[str, str] = field(default_factory=dict)  # what those of forms show, by id
     boxes: list[str] = field(default_factory=list)  # over the cells of sheets
+    around: dict[str | None, Any] = field(default_factory=dict)  # masters and feet of slides, by name
     counts: dict[tuple[str, int], int] = field(default_factory=dict)  # of items, by style and depth
     waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes and text boxes of a paragraph
 
@@ -98,7 +101,8 @@ def opened(main: Growing, name: str, stated: Any, about: Any, equations: dict[st
         if hidden := reading.seen["hidden sheet"]:
             notes.append(f"{counted(hidden, 'hidden sheet')} left out")
     elif content.tag == CONTENTS[1]:
-        slides = (each for each in main.children(content) if each.tag == f"{DRAW}page")
+        reading.around = {each.get(f"{STYLE}name"): each for each in stated.iter(f"{STYLE}master-page")}
+        slides = (each for each in main.children(content) if each.tag in SLIDES)
         text, sections = slides_text(slides, reading)
     else:
         heads, feet = (margin_blocks(stated, kind, reading) for kind in ("header", "footer"))
@@ -176,8 +180,13 @@ def sheet_of(table: Any, reading: Reading, children: Children = iter) -> Sheet:
 
 def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Section, ...]]:
     """Return the text of all slides, and a section for each, under its title."""
-    found = []
-    for number, slide in enumerate(slides, 1):
+    found: list[tuple[int, str, str]] = []
+    number = 0
+    for slide in slides:
+        if slide.tag in SLIDES[1:]:
+            reading.around[slide.get(f"{PRESENTATION}name")] = slide.text or ""
+            continue
+        number += 1
         about = properties(slide, "drawing-page", DRAW, reading)
         if about.get(f"{PRESENTATION}visibility") == "hidden":
             reading.seen["hidden slide"] += 1
@@ -186,6 +195,12 @@ def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Sec
         frames.sort(key=lambda each: each.get(f"{PRESENTATION}class") != "title")
         texts = ["\n".join(block.text for block in blocks_of([each], reading)) for each in frames]
         head = one_line(texts[0]) if frames and frames[0].get(f"{PRESENTATION}class") == "title" else ""
+        if about.get(f"{PRESENTATION}background-objects-visible") != "false":  # said once
+            master = reading.around.pop(slide.get(f"{DRAW}master-page-name"), ())
+            own = [each for each in master if f"{PRESENTATION}class" not in each.attrib]
+            texts += [block.text for block in blocks_of(own, reading)]
+        feet = (kind for kind in FEET if about.get(f"{PRESENTATION}display-{kind}") == "true")
+        texts += [reading.around.pop(slide.get(f"{PRESENTATION}use-{kind}-name"), "") for kind in feet]
         notes = slide.find(f"{PRESENTATION}notes")
         spoken = "\n".join(block.text for block in blocks_of(notes, reading)) if notes is not None else ""
         found.append((number, head, "\n\n".join(filter(None, (*texts, spoken and f"Notes: {spoken}")))))

@@ -526,16 +526,18 @@ def test_sheets_and_slides_of_libreoffice_are_read(block, monkeypatch):
     assert text == "S\n\nItem: 5\nDay: 2026-03-01"
     box = "<draw:frame {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     title = box.format('presentation:class="title"', "Bees")
-    page = f"<draw:page>{title}<draw:rect><text:p>Bees fly.</text:p></draw:rect></draw:page>"
-    hidden = (
-        '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/>'
-        "</style:style>"
-    )
-    document = parse_document(
-        "a.odp", opendocument("presentation", f"{page}<draw:page draw:style-name='h'/>", hidden)
-    )
+    about = 'draw:style-name="s" draw:master-page-name="M" presentation:use-footer-name="f"'
+    page = f"<draw:page {about}>{title}<draw:rect><text:p>Bees fly.</text:p></draw:rect></draw:page>"
+    foot = '<presentation:footer-decl presentation:name="f">May</presentation:footer-decl>'
+    master = '<style:master-page style:name="M"><text:p>Ann</text:p></style:master-page>'
+    style = "<style:style style:name='{}'><style:drawing-page-properties presentation:{}/></style:style>"
+    styles = style.format("h", "visibility='hidden'") + style.format("s", "display-footer='true'")
+    body = f"{foot}{page}<draw:page draw:style-name='h'/>{page}"
+    document = parse_document("a.odp", opendocument("presentation", body, styles, margins=master))
     assert document.notes == ("1 hidden slide was left out",)
-    assert (document.text, document.sections) == ("Bees\n\nBees fly.", (Section(0, ("Bees",), 1),))
+    first = "Bees\n\nBees fly.\n\nAnn\n\nMay"
+    assert document.text == f"{first}\n\nBees\n\nBees fly."
+    assert document.sections == (Section(0, ("Bees",), 1), Section(len(first) + 2, ("Bees",), 3))
     [failure] = parse_file("a.odt", opendocument("text", "", manifest="<encryption-data/>")).failures
     assert "is encrypted" in failure.reason
 
