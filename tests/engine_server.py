@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,6 +43,13 @@ class EngineServer:
         """The value of a metric without labels."""
         lines = self.get("/metrics").text.splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+    def until_at_most(self, name, most):
+        """Wait until a metric without labels has fallen."""
+        until = time.monotonic() + 60
+        while (value := self.metric(name)) > most:
+            assert time.monotonic() < until, f"{name} stays at {value}"
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def test_the_work_of_a_page_is_shown_on_the_others_until_it_is_looked_at():
     app.switch_page("pages/inside/late/page.py").run()
     assert links(app) == []  # the page draws it itself
     end.set()
-    job.result()
+    assert job.result()
     app.switch_page("pages/inside/positions/page.py").run()
     assert links(app) == ["It has ended: see what came of it."]
     app.switch_page("pages/inside/late/page.py").run()

@@ -154,7 +154,7 @@ def may_write(monkeypatch):
     event, write = threading.Event(), writers.Writer.generate
 
     def waiting(*arguments):
-        event.wait(60)
+        assert event.wait(60)
         yield from write(*arguments)
 
     monkeypatch.setattr(writers.Writer, "generate", waiting)
@@ -190,7 +190,8 @@ def test_texts_wait_for_the_model_up_to_a_limit_with_what_was_found_before(serve
         streams.close()  # those that waited leave the queue
         may_write.set()
         body = {"question": QUESTION, "stream": False}
-        while (answer := running.post("/ask", body)).status_code == 503:
+        until = time.monotonic() + 60
+        while (answer := running.post("/ask", body)).status_code == 503 and time.monotonic() < until:
             time.sleep(0.05)
         assert answer.json()["text"]
 

@@ -203,7 +203,9 @@ def test_a_text_ends_where_its_client_leaves(server, decoder, monkeypatch, strea
         chat = {"url": f"{server.url}/v1/chat/completions", "json": body, "timeout": 0.3}
         with httpx.stream("POST", **chat) as response:
             next(response.iter_bytes())
+    until = time.monotonic() + 60
     while not written or server.metric("glassbox_requests_in_flight") > 1:
+        assert time.monotonic() < until
         time.sleep(0.02)
     n_written = len(written)
     time.sleep(0.3)

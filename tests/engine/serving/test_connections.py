@@ -141,11 +141,9 @@ def test_work_ends_where_its_client_leaves(encoder, monkeypatch):
     with engine_server(Served(encoder)) as running:
         with connected(running) as client:
             client.sendall(request_of({"model": MODEL, "input": ["word " * 200] * 200}))
-            first.wait(30)
-        while running.metric("glassbox_requests_in_flight") > 1:  # the one that asks
-            time.sleep(0.02)
-        while running.metric("glassbox_queued_tokens"):  # until the batch at work is done
-            time.sleep(0.02)
+            assert first.wait(30)
+        running.until_at_most("glassbox_requests_in_flight", 1)  # the one that asks
+        running.until_at_most("glassbox_queued_tokens", 0)  # until the batch at work is done
         assert len(batches) <= 2
         assert 'status="499"' in running.get("/metrics").text
 
