@@ -118,9 +118,10 @@ def _everyday_questions_embedded_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def _sweeps_estimated_from_few_tokens():
-    """Have the page “Settings” embed a short sample each time it estimates how long a sweep takes."""
+    """Have the page “Settings” embed a short sample once each time it estimates how long a sweep takes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweep_cost, "SAMPLE_TOKENS", 64)
+        patch.setattr(sweep_cost, "SAMPLES", 1)
         yield
 
 

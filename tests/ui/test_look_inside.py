@@ -1,7 +1,7 @@
 """A chunk that is listed can be opened inside the model."""
 
 from engine.documents.document import Document
-from tests.apps import app_within
+from tests.apps import app_within, own_documents
 
 NAME = "inside_the_pipeline.md"
 OPENED = {"documents-tab": "Chunks", "searched": [NAME], "chunks-number-a": 3}
@@ -23,12 +23,16 @@ def test_a_chunk_of_a_document_that_is_cut_otherwise_by_now_is_opened_as_a_text(
 
 
 def test_the_chunk_of_a_table_is_chosen_and_opened():
-    app = app_within("improve/diagnose", searched=[NAME])
+    units = "\n\n".join(f"The coolant of the old unit {n} in the north hall is glycol." for n in (1, 2))
+    own = own_documents(Document("units.txt", units), Document("museum.txt", "Guided tours start here."))
+    way = {f"diagnose-way-{asked}": "Find it in a document" for asked in (False, True)}
+    question = {"diagnose-question": "What is the coolant of the unit?", "diagnose-words": "tours"}
+    app = app_within("improve/diagnose", **own | way | question, chunk_tokens=16)
     opened_chunks = []
     for number in (0, 1):
         app = app.switch_page("pages/improve/diagnose/page.py").run()
         box = app.selectbox(key="chunks-above")
-        assert box.options[number].startswith(f"{number + 1} · {NAME} · ")
+        assert box.options[number].startswith(f"{number + 1} · units.txt · ")
         app = box.set_value(number).run().button(key="look-inside-above").click().run()
         opened_chunks.append((app.session_state["inside-document"], app.session_state["inside-chunk"]))
     assert opened_chunks[0] != opened_chunks[1]

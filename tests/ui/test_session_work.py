@@ -130,16 +130,16 @@ def test_the_work_of_a_session_is_there_in_the_next(own_machine):
 
 
 def test_a_link_changes_nothing_that_is_kept(own_machine):
-    session(uploads={"tide.md": (TIDE,)}, searched=["tide.md"], k=7, splitter="fixed")
+    session(uploads={"tide.md": (TIDE,)}, searched=["tide.md"], k=7, retriever="dense")
     linked = app_file()
     linked.query_params["k"] = "3"
     linked.run()
     assert linked.session_state["k"] == 3
     assert set(linked.session_state["searched"]) > {"tide.md"}
-    linked.session_state["splitter"] = "paragraphs"
+    linked.session_state["retriever"] = "bm25"
     linked.run()
     state = session().session_state
-    assert (state["k"], state["splitter"], state["searched"]) == (7, "paragraphs", ["tide.md"])
+    assert (state["k"], state["retriever"], state["searched"]) == (7, "bm25", ["tide.md"])
 
 
 def test_two_sessions_at_a_time_lose_nothing_of_each_other(own_machine):

@@ -2,19 +2,19 @@
 
 import pytest
 
-from engine.documents.loaders import load_corpus
+from engine.documents.document import Document
+from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.splitters import DEFAULT_SPLITTING, Splitting, split
-from tests.apps import app_page, by_label, tables
+from tests.apps import app_page, by_label, own_documents, tables
 
-NAME = "inside_the_pipeline.md"
-TAB = {"documents-tab": "Never read", "searched": [NAME]}
+DOCUMENT = Document("pipeline.md", (BUNDLED_CORPUS / "inside_the_pipeline.md").read_text("utf-8")[:4000])
+TAB = {"documents-tab": "Never read", "budget-question": "What is a token?", **own_documents(DOCUMENT)}
 
 
 @pytest.fixture(scope="module")
 def cut_chunks(encoder):
     """How many chunks of 512 tokens there are, and how many of them the limit of 256 cuts."""
-    [document] = [each for each in load_corpus() if each.name == NAME]
-    chunks = split(document, encoder.tokenizer, Splitting(DEFAULT_SPLITTING.method, 512, 0))
+    chunks = split(DOCUMENT, encoder.tokenizer, Splitting(DEFAULT_SPLITTING.method, 512, 0))
     return len(chunks), sum(chunk.n_tokens > 256 for chunk in chunks)
 
 

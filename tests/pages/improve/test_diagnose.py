@@ -3,8 +3,9 @@ import pytest
 from engine.documents.document import Document
 from engine.documents.loaders import BUNDLED_CORPUS
 from engine.documents.sentences import sentence_spans
-from engine.evaluation.questions import load_questions, questions_about
+from engine.evaluation.questions import Question, Reference, question_fields
 from engine.inspection.diagnosis.suspects import Cause
+from engine.storage.workspace import Workspace
 from pages.improve.diagnose.links import TITLES
 from tests.apps import app_page, by_label, own_documents, plain, said
 from tests.model_files import edit_tensors
@@ -24,6 +25,11 @@ UNITS = Document(
 )
 MUSEUM = Document("museum.txt", "The town museum shows clocks. Guided tours start at the entrance.")
 OWN = own_documents(UNITS, MUSEUM)
+TOURS, CLOCKS = Reference(MUSEUM.text[30:], 30, len(MUSEUM.text)), Reference(MUSEUM.text[:29], 0, 29)
+MISSED = Question("What is the coolant of the unit?", "museum", (TOURS,))
+FOUND = Question("What does the town museum show?", "museum", (CLOCKS,))
+SETS = {"mine.jsonl": [question_fields(MISSED), question_fields(FOUND)]}
+LABELLED = OWN | {"workspace": Workspace(question_sets=SETS), "k": 1}
 
 
 def page(**state):
@@ -50,7 +56,7 @@ def pasted(question, passage, **state):
 
 @pytest.fixture(scope="module")
 def labelled(encoder):
-    return page()
+    return page(**LABELLED)
 
 
 def test_every_cause_has_a_title():
@@ -65,11 +71,11 @@ def test_a_labelled_question_that_misses_is_explained_at_once(labelled):
 
 
 def test_the_question_of_the_session_comes_first(labelled):
-    *_, last = questions_about(load_questions(), ["inside_the_pipeline.md"])
-    app = page(**{"current-question": last.text})
-    assert by_label(app.selectbox, "Question and passage").value.startswith(last.text[:30])
-    assert page(**{"diagnose-way-True": "none of the ways"}).button_group[0].value == "A labelled question"
-    assert f"Question: {last.text}" in said(app)
+    app = page(**LABELLED | {"current-question": FOUND.text})
+    assert by_label(app.selectbox, "Question and passage").value.startswith(FOUND.text[:30])
+    assert f"Question: {FOUND.text}" in said(app)
+    app = page(**LABELLED | {"diagnose-way-True": "none of the ways"})
+    assert app.button_group[0].value == "A labelled question"
 
 
 def test_a_text_of_no_document_ends_at_the_first_link(encoder):
@@ -144,7 +150,9 @@ def test_another_cross_encoder_ranks_anew(tmp_path):
 
     edit_tensors(second, negate)
     asked = "What does a loader do?", "A loader turns a file into plain text."
-    app, other = (pasted(*asked, retriever="cross-encoder", reranker=str(path)) for path in (first, second))
+    state = own_documents(Document("pipeline.md", document("inside_the_pipeline.md")[:4000]))
+    state |= {"chunk_tokens": 64, "retriever": "cross-encoder"}
+    app, other = (pasted(*asked, **state, reranker=str(path)) for path in (first, second))
     alone = found_line(other)
     assert found_line(app) != alone
     app.session_state["reranker"] = str(second)
@@ -153,4 +161,4 @@ def test_another_cross_encoder_ranks_anew(tmp_path):
 
 def found_line(app):
     """The link that says where the passage ranks."""
-    return next(line for line in plain(said(app)).split("\n") if "reordered by a cross-encoder" in line)
+    return next(line for line in plain(said(app)).split("\n") if "by a cross-encoder ranks it" in line)

@@ -166,7 +166,8 @@ def reader_page():
     show_reader_tuning(state["documents"], load_encoder(), state["cut"])
 
 
-def test_the_reader_is_trained_and_answers_if_it_got_better():
+def test_the_reader_is_trained_and_answers_if_it_got_better(monkeypatch):
+    monkeypatch.setattr("pages.improve.tuning.reader.N_FOLDS", 2)
     masters = [f"M{letter}rtin of {topic}" for letter, topic in zip("aeiouaeioua", TOPICS, strict=True)]
     documents, questions = [], []
     for stem in ("first", "second"):
