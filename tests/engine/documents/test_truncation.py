@@ -3,14 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from engine.documents import truncation
 from engine.documents.document import Chunk
-from engine.documents.truncation import (
-    TruncatedChunk,
-    limit_warning,
-    read_ends,
-    truncation_report,
-    truncation_reports,
-)
 from engine.errors import InputError
 from engine.weights.fetch import model_path
 
@@ -38,7 +32,9 @@ def official_tokenizer(encoder):
 
 @given(text=TEXTS)
 def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_tokenizer, text):
-    reports = truncation_reports(cut(text, encoder.tokenizer, [(0, len(text))]), encoder.tokenizer, LIMITS)
+    reports = truncation.truncation_reports(
+        cut(text, encoder.tokenizer, [(0, len(text))]), encoder.tokenizer, LIMITS
+    )
     official_tokenizer.no_truncation()
     whole = official_tokenizer.encode(text)
     for limit, report in zip(LIMITS, reports, strict=True):
@@ -53,11 +49,11 @@ def test_reading_stops_where_the_official_tokenizer_truncates(encoder, official_
 def test_the_truncated_text_is_a_span_of_the_document(encoder):
     text = "Before. " + "word " * 20 + "lost words at the end"
     [chunk] = cut(text, encoder.tokenizer, [(8, len(text))])
-    [report] = truncation_reports([chunk], encoder.tokenizer, [22])
+    [report] = truncation.truncation_reports([chunk], encoder.tokenizer, [22])
     [truncated] = report.truncated
     assert truncated.text == " lost words at the end" == text[truncated.start : chunk.end]
-    assert read_ends([chunk], encoder.tokenizer, 22) == [truncated.start]
-    assert read_ends([chunk], encoder.tokenizer, 27) == [chunk.end]
+    assert truncation.read_ends([chunk], encoder.tokenizer, 22) == [truncated.start]
+    assert truncation.read_ends([chunk], encoder.tokenizer, 27) == [chunk.end]
     assert (report.n_tokens, report.tokens_truncated) == (27, 5)
     assert (report.characters_unread, report.n_characters) == (22, len(text) - 8)
 
@@ -73,11 +69,11 @@ def test_the_truncated_text_is_a_span_of_the_document(encoder):
 def test_unread_is_what_some_chunk_holds_and_none_reads(spans):
     chunks = {Chunk(name, start, start + n, "x" * n, n): min(n, n_read) for start, n_read, n, name in spans}
     truncated = [
-        TruncatedChunk(chunk, chunk.start + n_read, chunk.n_tokens - n_read)
+        truncation.TruncatedChunk(chunk, chunk.start + n_read, chunk.n_tokens - n_read)
         for chunk, n_read in chunks.items()
         if n_read < chunk.n_tokens
     ]
-    report = truncation_report(list(chunks), 1, truncated)
+    report = truncation.truncation_report(list(chunks), 1, truncated)
     whole = {(chunk.document, i) for chunk in chunks for i in range(chunk.start, chunk.end)}
     read = {(c.document, i) for c, n_read in chunks.items() for i in range(c.start, c.start + n_read)}
     assert (report.characters_unread, report.n_characters) == (len(whole - read), len(whole))
@@ -86,8 +82,8 @@ def test_unread_is_what_some_chunk_holds_and_none_reads(spans):
 
 def test_chunks_over_the_limit_are_warned_of(encoder):
     chunks = cut("word " * 400, encoder.tokenizer, [(0, 1490), (1490, 2000)])
-    assert "1 of 2 chunks, the longest 300" in limit_warning(chunks, 299)
-    assert limit_warning(chunks, 300) is None
+    assert "1 of 2 chunks, the longest 300" in truncation.limit_warning(chunks, 299)
+    assert truncation.limit_warning(chunks, 300) is None
 
 
 @pytest.mark.parametrize(
@@ -95,4 +91,4 @@ def test_chunks_over_the_limit_are_warned_of(encoder):
 )
 def test_limits_without_room_are_refused(encoder, limits, reason):
     with pytest.raises(InputError, match=reason):
-        truncation_reports([], encoder.tokenizer, limits)
+        truncation.truncation_reports([], encoder.tokenizer, limits)

@@ -12,19 +12,10 @@ from tokenizers import Tokenizer
 from engine.documents.document import Document
 from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
-from engine.evaluation import sweep_cost
+from engine.evaluation import metrics, sweep_cost
 from engine.evaluation.bootstrap import level_interval
 from engine.evaluation.grid import grid
 from engine.evaluation.library_model import LibraryModel, load_model
-from engine.evaluation.metrics import (
-    first_relevant,
-    hit_rate,
-    ndcg,
-    precision,
-    recall,
-    reciprocal_rank,
-    tokens_to_first,
-)
 from engine.evaluation.questions import Question, Reference, relevance
 from engine.evaluation.spans import best_chunks, span_metrics
 from engine.evaluation.sweep import SweepInputs, computing_seconds, sweep
@@ -121,12 +112,14 @@ def by_hand(documents, questions, configuration, encoder):
     ]
     n_tokens = np.array([chunk.n_tokens for chunk in chunks])
     return len(chunks), {
-        "mrr": reciprocal_rank(*judged),
-        "hit_rate@k": hit_rate(*judged, configuration.k),
-        "recall@k": recall(*judged, configuration.k),
-        "precision@k": precision(*judged, configuration.k),
-        "found_at_equal_reading": (tokens_to_first(first_relevant(*judged), n_tokens) <= 1024).astype(float),
-        "ndcg@k": ndcg(*judged, configuration.k),
+        "mrr": metrics.reciprocal_rank(*judged),
+        "hit_rate@k": metrics.hit_rate(*judged, configuration.k),
+        "recall@k": metrics.recall(*judged, configuration.k),
+        "precision@k": metrics.precision(*judged, configuration.k),
+        "found_at_equal_reading": (
+            metrics.tokens_to_first(metrics.first_relevant(*judged), n_tokens) <= 1024
+        ).astype(float),
+        "ndcg@k": metrics.ndcg(*judged, configuration.k),
         "span_recall@k": np.array([span.recall for span in spans]),
         "span_precision@k": np.array([span.precision for span in spans]),
         "span_iou@k": np.array([span.iou for span in spans]),
@@ -155,8 +148,8 @@ def test_metrics_of_the_best_alone_are_those_of_all(seed, n_questions, n_chunks,
     relevant = generator.random((n_questions, n_chunks)) < generator.random()
     best = ranked(scores, relevant, 15, np.ones(n_chunks, int))
     first = retrieved(best, k)
-    assert first.reciprocal_ranks == pytest.approx(reciprocal_rank(scores, relevant))
-    for metric in (hit_rate, recall, precision, ndcg):
+    assert first.reciprocal_ranks == pytest.approx(metrics.reciprocal_rank(scores, relevant))
+    for metric in (metrics.hit_rate, metrics.recall, metrics.precision, metrics.ndcg):
         assert metric(first.scores, first.relevant, k) == pytest.approx(metric(scores, relevant, k))
 
 

@@ -4,19 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.generation.confidence import (
-    LARGEST_SCORE,
-    QUOTE_WEIGHTS,
-    READING_WEIGHTS,
-    confidence_of,
-    quote_figures,
-    reading_figures,
-    status_of,
-)
+from engine.generation import confidence as measures
 from engine.generation.reading import AnswerSpan
 from engine.retrieval.evidence import Quote
 
-VALUE = st.floats(-LARGEST_SCORE, LARGEST_SCORE)
+VALUE = st.floats(-measures.LARGEST_SCORE, measures.LARGEST_SCORE)
 QUESTION = "When was the tower finished?"
 
 
@@ -39,7 +31,9 @@ def quotes(*texts):
     ],
 )
 def test_words_that_the_model_added_agree_with_the_quotes(text, agreement):
-    figures = quote_figures(QUESTION, quotes("It was finished in 1891.", "It hums.", "Masons."), text, 2)
+    figures = measures.quote_figures(
+        QUESTION, quotes("It was finished in 1891.", "It hums.", "Masons."), text, 2
+    )
     assert figures["agreement"] == agreement
 
 
@@ -50,33 +44,33 @@ def spans(*read):
 
 def test_the_figures_of_a_reading_compare_it_with_no_answer_and_with_other_words():
     found = spans(("1891", 5.0), ("in 1891", 4.5), ("1932", 2.0))
-    figures = reading_figures(found, quotes("It was finished in 1891."))
+    figures = measures.reading_figures(found, quotes("It was finished in 1891."))
     assert figures == {"score": 5.0, "lead of the reading": 3.0, "lead": 0.5, "cosine": 0.6}
-    alone = reading_figures(spans(("1891", 99.0)), [])
-    expected = dict.fromkeys(("score", "lead of the reading"), LARGEST_SCORE)
+    alone = measures.reading_figures(spans(("1891", 99.0)), [])
+    expected = dict.fromkeys(("score", "lead of the reading"), measures.LARGEST_SCORE)
     assert alone == {**expected, "lead": 0, "cosine": 0}
-    assert reading_figures(spans(("1891", -99.0)), [])["score"] == -LARGEST_SCORE
+    assert measures.reading_figures(spans(("1891", -99.0)), [])["score"] == -measures.LARGEST_SCORE
 
 
 def test_a_confidence_by_hand():
-    weights = QUOTE_WEIGHTS
+    weights = measures.QUOTE_WEIGHTS
     figures = {"lead": 1.0, "cosine": 0.5, "agreement": 0.0}
     expected = 1 / (1 + exp(-(weights["intercept"] + weights["lead"] + 0.5 * weights["cosine"])))
-    assert confidence_of(figures, weights) == pytest.approx(expected)
+    assert measures.confidence_of(figures, weights) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("weights", [QUOTE_WEIGHTS, READING_WEIGHTS])
+@pytest.mark.parametrize("weights", [measures.QUOTE_WEIGHTS, measures.READING_WEIGHTS])
 @given(data=st.data(), value=VALUE)
 def test_a_larger_figure_never_lowers_the_confidence(weights, data, value):
     names = sorted(weights.keys() - {"intercept"})
     figures = data.draw(st.fixed_dictionaries(dict.fromkeys(names, VALUE)))
     name = data.draw(st.sampled_from(names))
     low, high = sorted((figures, figures | {name: value}), key=lambda each: each[name])
-    assert 0 < confidence_of(low, weights) <= confidence_of(high, weights) <= 1
+    assert 0 < measures.confidence_of(low, weights) <= measures.confidence_of(high, weights) <= 1
 
 
 def test_a_status_begins_at_its_threshold():
     for confidence, status in ((0.199, "refused"), (0.2, "unsure"), (0.599, "unsure"), (0.6, "answered")):
-        assert status_of(confidence, answer_threshold=0.6, refuse_threshold=0.2) == status
-    assert [status_of(c, 0.5, 0.5) for c in (0.49, 0.5)] == ["refused", "answered"]
-    assert status_of(0.0, 0.0, 0.0) == "answered"
+        assert measures.status_of(confidence, answer_threshold=0.6, refuse_threshold=0.2) == status
+    assert [measures.status_of(c, 0.5, 0.5) for c in (0.49, 0.5)] == ["refused", "answered"]
+    assert measures.status_of(0.0, 0.0, 0.0) == "answered"

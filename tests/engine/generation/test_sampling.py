@@ -4,18 +4,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.generation.sampling import (
-    Sampling,
-    chances,
-    entropy,
-    keep_min_p,
-    keep_top_k,
-    keep_top_p,
-    log_probability,
-    most_probable,
-    penalize_repetition,
-    sample,
-)
+from engine.generation import sampling as rules
+from engine.generation.sampling import chances
 from engine.layers.activation import softmax
 from tests.pytorch import transformers
 
@@ -69,17 +59,17 @@ def away_from_border(logits, p):
 @given(logits=LOGITS, k=st.integers(1, 2 * SIZE), p=st.floats(0, 1), seen=IDS, penalty=PENALTIES)
 def test_top_k_min_p_and_the_repetition_penalty_equal_transformers(processed, logits, k, p, seen, penalty):
     before = logits.copy()
-    np.testing.assert_array_equal(keep_top_k(logits, k), processed("TopKLogitsWarper", k, logits))
-    np.testing.assert_array_equal(keep_min_p(logits, p), processed("MinPLogitsWarper", p, logits))
+    np.testing.assert_array_equal(rules.keep_top_k(logits, k), processed("TopKLogitsWarper", k, logits))
+    np.testing.assert_array_equal(rules.keep_min_p(logits, p), processed("MinPLogitsWarper", p, logits))
     expected = processed("RepetitionPenaltyLogitsProcessor", penalty, logits, seen)
-    np.testing.assert_array_equal(penalize_repetition(logits, seen, penalty), expected)
+    np.testing.assert_array_equal(rules.penalize_repetition(logits, seen, penalty), expected)
     np.testing.assert_array_equal(logits, before)
 
 
 @given(logits=TIED, p=SHARES)
 def test_top_p_keeps_as_many_of_equal_logits_as_transformers_the_first_ones(processed, logits, p):
     assume(away_from_border(logits, p))
-    kept = keep_top_p(logits, p)
+    kept = rules.keep_top_p(logits, p)
     np.testing.assert_array_equal(np.sort(kept), np.sort(processed("TopPLogitsWarper", p, logits)))
     border = np.flatnonzero(logits == logits[kept > -np.inf].min())
     assert sorted(kept[border] > -np.inf, reverse=True) == (kept[border] > -np.inf).tolist()
@@ -98,26 +88,26 @@ def test_all_settings_together_equal_those_of_transformers_generate(
     official_chances, logits, seen, **settings
 ):
     expected = official_chances(logits, seen, **settings)
-    found = chances(logits, Sampling(**settings), seen)
+    found = chances(logits, rules.Sampling(**settings), seen)
     np.testing.assert_array_equal(found > 0, expected > 0)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
 
 
 @given(logits=LOGITS, seen=IDS, penalty=PENALTIES)
 def test_temperature_0_takes_the_largest_penalized_logit(logits, seen, penalty):
-    sampling = Sampling(0, top_k=3, top_p=0.5, min_p=0.5, repetition_penalty=penalty)
-    token = sample(logits, sampling, seen, np.random.default_rng())
-    assert token == penalize_repetition(logits, seen, penalty).argmax()
+    sampling = rules.Sampling(0, top_k=3, top_p=0.5, min_p=0.5, repetition_penalty=penalty)
+    token = rules.sample(logits, sampling, seen, np.random.default_rng())
+    assert token == rules.penalize_repetition(logits, seen, penalty).argmax()
     assert chances(logits, sampling, seen).tolist() == [float(number == token) for number in range(SIZE)]
 
 
 @given(logits=LOGITS, seed=SEEDS)
 def test_a_draw_is_where_the_seeds_number_falls_among_the_summed_chances(logits, seed):
-    sampling = Sampling(1.5, top_k=20)
+    sampling = rules.Sampling(1.5, top_k=20)
     upto = np.cumsum(chances(logits, sampling, []))
     number = np.random.default_rng(seed).random()
     assume(np.abs(upto - number).min() > 1e-9)
-    assert sample(logits, sampling, [], np.random.default_rng(seed)) == int((upto <= number).sum())
+    assert rules.sample(logits, sampling, [], np.random.default_rng(seed)) == int((upto <= number).sum())
 
 
 @pytest.mark.parametrize(
@@ -132,27 +122,27 @@ def test_a_draw_is_where_the_seeds_number_falls_among_the_summed_chances(logits,
 )
 def test_a_setting_outside_its_range_is_refused(setting, value):
     with pytest.raises(InputError, match=f"{setting} is {value}: give"):
-        Sampling(**{setting: value})
+        rules.Sampling(**{setting: value})
 
 
 @given(logits=LOGITS, tokens=IDS)
 def test_log_probabilities_and_entropy_equal_pytorch(torch, logits, tokens):
     rows = np.stack([logits + number for number in range(len(tokens))])
     expected = torch.tensor(logits).log_softmax(-1).numpy()[tokens]
-    np.testing.assert_allclose(log_probability(rows, np.array(tokens)), expected, atol=1e-9)
+    np.testing.assert_allclose(rules.log_probability(rows, np.array(tokens)), expected, atol=1e-9)
     spread = torch.distributions.Categorical(logits=torch.tensor(logits)).entropy()
-    assert entropy(logits) == pytest.approx(float(spread), abs=1e-9)
+    assert rules.entropy(logits) == pytest.approx(float(spread), abs=1e-9)
 
 
 def test_far_logits_do_not_overflow():
     logits = np.array([[1e4, -1e4], [-1e4, 1e4]], np.float32)
-    assert log_probability(logits, np.array([0, 0])).tolist() == [0, -2e4]
-    assert entropy(np.array([0.0, -np.inf, -2000.0])) == 0
-    assert entropy(np.zeros(49152, np.float32)) == pytest.approx(np.log(49152))
+    assert rules.log_probability(logits, np.array([0, 0])).tolist() == [0, -2e4]
+    assert rules.entropy(np.array([0.0, -np.inf, -2000.0])) == 0
+    assert rules.entropy(np.zeros(49152, np.float32)) == pytest.approx(np.log(49152))
 
 
 @given(logits=LOGITS, n=st.integers(0, SIZE))
 def test_the_most_probable_tokens_come_in_order(logits, n):
-    best = most_probable(logits, n)
+    best = rules.most_probable(logits, n)
     assert len(set(best.tolist())) == n
     np.testing.assert_array_equal(logits[best], np.sort(logits)[::-1][:n])

@@ -22,15 +22,7 @@ from engine.kernels.panel_layout import KINDS
 from engine.kernels.simd_matrix import FIXED_ONE
 from engine.layers import attention, linear
 from engine.layers.attention import split_heads
-from engine.models.decoders import (
-    BLOCK_TOKENS,
-    CACHE_TOKENS,
-    decoder_forward,
-    is_packed,
-    memory_bytes,
-    new_cache,
-    unembed,
-)
+from engine.models import decoders
 from engine.models.kv_cache import KVCache
 from engine.models.stored_reader import StoredReader
 from engine.weights.quantized import QUANTIZED, UNIT
@@ -303,16 +295,16 @@ def models(request, tmp_path_factory):
     family, sizes = MODELS[request.param]
     folder = make_model(tmp_path_factory.mktemp("model"), family, **sizes)
     compiled, readable = Decoder.load(folder), Decoder.load(folder, compiled=False)
-    assert is_packed(compiled.weights)
-    assert not is_packed(readable.weights)
+    assert decoders.is_packed(compiled.weights)
+    assert not decoders.is_packed(readable.weights)
     return compiled, readable
 
 
 def readable_logits(decoder, ids, dtype):
     """Logits of NumPy alone, with keys and values rounded to a type."""
     cache = KVCache(decoder.config, len(ids), dtype=dtype)
-    return unembed(
-        decoder_forward(ids, decoder.weights, decoder.config, cache, lambda _, x: x),
+    return decoders.unembed(
+        decoders.decoder_forward(ids, decoder.weights, decoder.config, cache, lambda _, x: x),
         decoder.weights,
         decoder.config,
     )
@@ -354,7 +346,9 @@ def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
     cache, plain = (compiled.new_cache(len(ids)) for _ in range(2))
     for token in ids:
         ours = compiled.next_logits([token], cache)
-        expected = unembed(decoder_forward([token], weights, config, plain), weights, config)
+        expected = decoders.unembed(
+            decoders.decoder_forward([token], weights, config, plain), weights, config
+        )
         np.testing.assert_array_equal(ours, expected)
     assert cache.length == len(ids)
     np.testing.assert_array_equal(cache.keys, plain.keys)
@@ -373,7 +367,7 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models)
             ours = steps_of(weights).next_logits(ids, weights, config, together)
             np.testing.assert_array_equal(ours, behind)
         else:
-            decoder_forward(ids, weights, config, together)
+            decoders.decoder_forward(ids, weights, config, together)
             together.keys[:], together.values[:] = singly.keys, singly.values
     assert together.length == len(IDS)
 
@@ -382,13 +376,13 @@ def test_tokens_read_together_have_the_numbers_of_tokens_read_one_by_one(models)
 def test_after_a_rollback_it_is_as_if_no_more_had_been_read(models, n_kept):
     decoder, _ = models
     other = IDS[::-1][:30]
-    cache, fresh = (new_cache(decoder.weights, decoder.config, 10, limit=150) for _ in range(2))
+    cache, fresh = (decoders.new_cache(decoder.weights, decoder.config, 10, limit=150) for _ in range(2))
     read_singly(decoder, IDS[:50], cache)
-    decoder_forward(IDS[50:100], decoder.weights, decoder.config, cache)
+    decoders.decoder_forward(IDS[50:100], decoder.weights, decoder.config, cache)
     cache.rollback(n_kept)
     read_singly(decoder, IDS[: min(n_kept, 50)], fresh)
     if n_kept > 50:
-        decoder_forward(IDS[50:n_kept], decoder.weights, decoder.config, fresh)
+        decoders.decoder_forward(IDS[50:n_kept], decoder.weights, decoder.config, fresh)
     ours, expected = read_singly(decoder, other, cache), read_singly(decoder, other, fresh)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-4)
 
@@ -406,14 +400,14 @@ def test_after_a_rollback_it_is_as_if_no_more_had_been_read(models, n_kept):
 def test_a_model_without_compiled_operations_runs_on_numpy(tmp_path, family, sizes):
     make_model(tmp_path, family, **sizes)
     decoder, readable = Decoder.load(tmp_path), Decoder.load(tmp_path, compiled=False)
-    assert not is_packed(decoder.weights)
-    assert new_cache(decoder.weights, decoder.config, 8).keys.dtype == np.float32
+    assert not decoders.is_packed(decoder.weights)
+    assert decoders.new_cache(decoder.weights, decoder.config, 8).keys.dtype == np.float32
     np.testing.assert_array_equal(decoder.logits(IDS[:20]), readable.logits(IDS[:20]))
     assert len(list(decoder.generate(IDS[:5], max_new_tokens=3))) == 3
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("compiled", "context"), [(True, CACHE_TOKENS), (False, 1024)])
+@pytest.mark.parametrize(("compiled", "context"), [(True, decoders.CACHE_TOKENS), (False, 1024)])
 def test_a_long_context_stays_within_the_memory_told_before(tmp_path, compiled, context):
     sizes = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 4}
     folder = make_model(tmp_path, "llama", max_position_embeddings=context, **sizes)
@@ -429,8 +423,8 @@ def test_a_long_context_stays_within_the_memory_told_before(tmp_path, compiled, 
         return taken
 
     n_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    told = memory_bytes(decoder.config, n_bytes if compiled else None) - n_bytes
-    of_a_block = peak(BLOCK_TOKENS, 1)  # which takes as much in any context, but for the attention
+    told = decoders.memory_bytes(decoder.config, n_bytes if compiled else None) - n_bytes
+    of_a_block = peak(decoders.BLOCK_TOKENS, 1)  # which takes as much in any context, but for the attention
     n_growing = ROOM_TOKENS + 1  # the last of these does not fit into the cache that the prompt began
     for n_prompt, n_new in ((context - 1, 1), (context - n_growing, n_growing)):
         assert peak(n_prompt, n_new) - of_a_block < told
@@ -440,7 +434,7 @@ def test_the_default_decoder_loses_next_to_nothing_and_says_the_same(decoder, re
     readable, text = readable_decoder, (ROOT / "data" / "corpus" / "wikitexts.md").read_text("utf-8")
     ids = decoder.tokenizer.encode(text[:2000]).ids[:50]
     exact = readable.unembed(readable.inspect(ids))
-    cache = new_cache(decoder.weights, decoder.config, 50)
+    cache = decoders.new_cache(decoder.weights, decoder.config, 50)
     for logits in (decoder.unembed(decoder.inspect(ids)), read_singly(decoder, ids, cache)):
         found = divergence(exact, logits)
         assert found.mean() < 1e-5
@@ -493,7 +487,7 @@ llvm.get_host_cpu_features = lambda: features
 )
 def test_where_nothing_is_compiled_vectors_and_tokens_are_made_all_the_same(tmp_path, begin, variables):
     decoder = Decoder.load(make_model(tmp_path, "llama"))
-    assert is_packed(decoder.weights)
+    assert decoders.is_packed(decoder.weights)
     vector, held, tokens = run_python(begin + VECTOR_AND_TOKENS, str(tmp_path), **variables)
     assert vector == "True (1, 384)"
     assert held == "ndarray"

@@ -3,16 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.layers import activation
-from engine.layers.attention import (
-    attention,
-    attention_backward,
-    attention_context,
-    attention_weights,
-    causal_mask,
-    merge_heads,
-    split_heads,
-)
+from engine.layers import activation, attention
 from engine.layers.dropout import dropout, dropout_backward
 from engine.layers.embedding import embedding, embedding_backward
 from engine.layers.linear import linear, linear_backward
@@ -122,8 +113,8 @@ CASES = {
         n_parts=2,
     ),
     "heads": of_one(
-        lambda x: split_heads(x, 2),
-        lambda d_y, x: merge_heads(d_y),
+        lambda x: attention.split_heads(x, 2),
+        lambda d_y, x: attention.merge_heads(d_y),
         lambda x: x.unflatten(-1, (2, -1)).transpose(-3, -2),
         n_parts=2,
     ),
@@ -157,7 +148,7 @@ def test_attention_gradients_equal_autograd_and_finite_differences(
     n_query = min(n_query, n_key) if causal else n_query  # else a cross-attention of any two lengths
     mask = np.zeros((*batch, 1, n_query, n_key))
     if causal:
-        mask = mask + causal_mask(n_query, n_key, mask.dtype)
+        mask = mask + attention.causal_mask(n_query, n_key, mask.dtype)
     if padded:  # on the right, so the first key stays for every query
         n_kept = rng.integers(1, n_key + 1, size=(*batch, 1, 1, 1))
         mask = mask + np.where(np.arange(n_key) < n_kept, 0, -np.inf)
@@ -170,15 +161,17 @@ def test_attention_gradients_equal_autograd_and_finite_differences(
         context = functional.scaled_dot_product_attention(*flat, attn_mask=given, enable_gqa=True)
         return context.reshape(query.shape)
 
-    weights = attention_weights(query, key, mask)
+    weights = attention.attention_weights(query, key, mask)
     assert_gradients(
-        lambda *inputs: attention(*inputs, mask),
-        lambda d_context: attention_backward(d_context, query, key, value, weights),
+        lambda *inputs: attention.attention(*inputs, mask),
+        lambda d_context: attention.attention_backward(d_context, query, key, value, weights),
         official,
         [query, key, value],
         rng,
     )
-    np.testing.assert_array_equal(attention_context(weights, value), attention(query, key, value, mask))
+    np.testing.assert_array_equal(
+        attention.attention_context(weights, value), attention.attention(query, key, value, mask)
+    )
 
 
 def test_keys_that_a_mask_hides_get_no_gradient_at_all():
@@ -186,8 +179,8 @@ def test_keys_that_a_mask_hides_get_no_gradient_at_all():
     query, key, value, d_context = rng.normal(size=(4, 2, 3, 5, 4)).astype(np.float32)
     n_kept = np.array([3, 5])[:, None, None, None]
     mask = np.where(np.arange(5) < n_kept, np.float32(0), np.float32(-np.inf))  # (n_texts, 1, 1, n_key)
-    weights = attention_weights(query, key, mask)
-    gradients = attention_backward(d_context, query, key, value, weights)
+    weights = attention.attention_weights(query, key, mask)
+    gradients = attention.attention_backward(d_context, query, key, value, weights)
     assert {gradient.dtype for gradient in gradients} == {np.dtype(np.float32)}
     for gradient in gradients[1:]:
         assert not gradient[0, :, 3:].any()

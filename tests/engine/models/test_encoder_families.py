@@ -16,30 +16,13 @@ from engine.models.mpnet import distance_buckets
 from engine.official_program import load_official, official_trace
 from engine.training.search.frozen_layers import run_frozen_layers
 from engine.verify import verify_model
+from tests import sentence_transformer_folders as saved
 from tests.pytorch import Library, modules, torch, transformers
-from tests.sentence_transformer_folders import (
-    BERT,
-    SIZES,
-    TEXTS,
-    WORDS,
-    edit_json,
-    library,
-    library_vectors,
-    modern_bert_tokenizer,
-    qwen3_tokenizer,
-    random_model,
-    roberta_like_wordpiece,
-    roberta_tokenizer,
-    save_modules,
-    save_tokenizer,
-    unigram_tokenizer,
-    wordpiece,
-)
 from tests.tokenizer_files import sentencepiece
 
 ROBERTA = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
 LLAMA = {"pad_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-LONG = [*TEXTS, "a bad dad had a jade bee " * 10, "<pad> a <pad>", "x" * 300]
+LONG = [*saved.TEXTS, "a bad dad had a jade bee " * 10, "<pad> a <pad>", "x" * 300]
 LENGTH = 40  # tokens at most
 
 
@@ -49,7 +32,7 @@ Family = namedtuple("Family", "sizes tokenizer special")
 
 def like_bert(tokenizer, special, **sizes):
     """A family whose sizes have the names of BERT's."""
-    return Family({**SIZES, "max_position_embeddings": LENGTH, **sizes}, tokenizer, special)
+    return Family({**saved.SIZES, "max_position_embeddings": LENGTH, **sizes}, tokenizer, special)
 
 
 ONE, TWO, QWEN = {"num_key_value_heads": 1}, {"num_attention_heads": 2}, {"pad_token": "<|endoftext|>"}
@@ -59,18 +42,20 @@ DISTIL = {"dim": 24, "n_layers": 3, "n_heads": 3, "hidden_dim": 40, "max_positio
 MODERN = {"num_hidden_layers": 4, "local_attention": 8, "pad_token_id": 0}
 GEMMA = {"query_pre_attn_scalar": 9, "use_bidirectional_attention": True}
 FAMILY_CASES = {
-    "distilbert": Family(DISTIL, wordpiece, BERT),
-    "mpnet": like_bert(roberta_like_wordpiece, {**ROBERTA, "unk_token": "[UNK]"}, **SHIFTED, **TWO),
-    "roberta": like_bert(roberta_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, pad_token_id=1),
-    "xlm-roberta": like_bert(unigram_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, hidden_act="gelu_new"),
-    "modernbert": like_bert(modern_bert_tokenizer, BERT, **MODERN, **TWO),
-    "qwen3": like_bert(qwen3_tokenizer, QWEN, **ONE, head_dim=6),
+    "distilbert": Family(DISTIL, saved.wordpiece, saved.BERT),
+    "mpnet": like_bert(saved.roberta_like_wordpiece, {**ROBERTA, "unk_token": "[UNK]"}, **SHIFTED, **TWO),
+    "roberta": like_bert(saved.roberta_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, pad_token_id=1),
+    "xlm-roberta": like_bert(
+        saved.unigram_tokenizer, ROBERTA, **SHIFTED, type_vocab_size=1, hidden_act="gelu_new"
+    ),
+    "modernbert": like_bert(saved.modern_bert_tokenizer, saved.BERT, **MODERN, **TWO),
+    "qwen3": like_bert(saved.qwen3_tokenizer, QWEN, **ONE, head_dim=6),
     "mistral": like_bert(lambda: sentencepiece("always"), LLAMA, **ONE, sliding_window=7),
-    "qwen2": like_bert(qwen3_tokenizer, QWEN, num_key_value_heads=3, is_causal=False),
+    "qwen2": like_bert(saved.qwen3_tokenizer, QWEN, num_key_value_heads=3, is_causal=False),
     "llama": like_bert(lambda: sentencepiece("prepend"), LLAMA, **ONE, attention_bias=True),
     "gemma3_text": like_bert(lambda: sentencepiece("gemma"), LLAMA, **ONE, **WINDOWS, **GEMMA),
-    "gte": like_bert(unigram_tokenizer, ROBERTA, **TWO),
-    "nomic_bert": like_bert(wordpiece, BERT, **TWO),
+    "gte": like_bert(saved.unigram_tokenizer, ROBERTA, **TWO),
+    "nomic_bert": like_bert(saved.wordpiece, saved.BERT, **TWO),
 }
 
 
@@ -80,9 +65,9 @@ def save(folder, name, **changes):
     tokenizer = family.tokenizer()
     sizes = {"vocab_size": tokenizer.get_vocab_size(), **family.sizes, **changes}
     config = transformers.AutoConfig.for_model(name, **sizes)
-    model = random_model(transformers.AutoModel.from_config, config)
+    model = saved.random_model(transformers.AutoModel.from_config, config)
     model.save_pretrained(folder)
-    save_tokenizer(tokenizer, folder, LENGTH, **family.special)
+    saved.save_tokenizer(tokenizer, folder, LENGTH, **family.special)
     return model
 
 
@@ -95,8 +80,11 @@ def folders(tmp_path_factory):
         if name not in made:
             base = tmp_path_factory.mktemp("base")
             save(base, name)
-            behind = modules.Pooling(SIZES["hidden_size"], ("cls", "mean", "lasttoken")), modules.Normalize()
-            made[name] = save_modules(tmp_path_factory.mktemp(name), base, *behind)
+            behind = (
+                modules.Pooling(saved.SIZES["hidden_size"], ("cls", "mean", "lasttoken")),
+                modules.Normalize(),
+            )
+            made[name] = saved.save_modules(tmp_path_factory.mktemp(name), base, *behind)
         return made[name]
 
     return folder
@@ -134,7 +122,7 @@ def same_rotations(monkeypatch):
 @pytest.mark.parametrize("name", FAMILY_CASES)
 def test_vectors_equal_sentence_transformers(folders, name):
     """In float64; compiled kernels have float32, and are compared below."""
-    theirs = library_vectors(library(folders(name), np.float64), LONG)
+    theirs = saved.library_vectors(saved.library(folders(name), np.float64), LONG)
     vectors = Encoder.load(folders(name), np.float64).encode(LONG)
     np.testing.assert_allclose(vectors, theirs, rtol=0, atol=1e-9)
 
@@ -160,7 +148,7 @@ def test_compiled_kernels_equal_numpy(tmp_path, name):
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
 def test_the_attention_received_equals_that_of_transformers(folders, name):
-    encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
+    encoder, official = Encoder.load(folders(name), np.float64), saved.library(folders(name), np.float64)
     for text in LONG[:5]:
         trace = encoder.trace(text)
         with torch.inference_mode():
@@ -177,8 +165,8 @@ def test_the_attention_received_equals_that_of_transformers(folders, name):
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
 def test_texts_are_cut_as_by_transformers(folders, name):
-    encoder, official = Encoder.load(folders(name)), library(folders(name))
-    for text in [*LONG, WORDS]:
+    encoder, official = Encoder.load(folders(name)), saved.library(folders(name))
+    for text in [*LONG, saved.WORDS]:
         whole = encoder.tokenizer.encode(text).ids
         for limit in range(encoder.tokenizer.n_special + 1, LENGTH):
             theirs = official.tokenizer(text, truncation=True, max_length=limit)["input_ids"]
@@ -187,7 +175,7 @@ def test_texts_are_cut_as_by_transformers(folders, name):
 
 @pytest.mark.parametrize("name", FAMILY_CASES)
 def test_texts_of_a_pack_do_not_see_each_other_and_those_of_a_pair_do(folders, name):
-    encoder, official = Encoder.load(folders(name), np.float64), library(folders(name), np.float64)
+    encoder, official = Encoder.load(folders(name), np.float64), saved.library(folders(name), np.float64)
     apart = np.concatenate([encoder.encode([text]) for text in LONG])
     np.testing.assert_allclose(encoder.encode(LONG), apart, atol=1e-12)
     trace = encoder.trace("a bad", pair="dad had")
@@ -215,7 +203,7 @@ def test_the_limit_is_that_of_the_positions(tmp_path, name):
 
 def test_an_unknown_family_is_refused_with_the_known_ones(tmp_path):
     save(tmp_path, "roberta")
-    edit_json(tmp_path / "config.json", model_type="electra")
+    saved.edit_json(tmp_path / "config.json", model_type="electra")
     with pytest.raises(ModelFileError, match=f"'electra' model.*: give one of .*{', '.join(FAMILIES)}"):
         Encoder.load(tmp_path)
 
@@ -274,7 +262,7 @@ def test_distances_fall_into_the_buckets_of_transformers():
 )
 def test_sizes_that_are_not_read_are_refused(tmp_path, name, changes, reason):
     save(tmp_path, name)
-    edit_json(tmp_path / "config.json", **changes)
+    saved.edit_json(tmp_path / "config.json", **changes)
     with pytest.raises(ModelFileError, match=reason):
         Encoder.load(tmp_path)
 
@@ -324,9 +312,11 @@ LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 500.0}
 )
 def test_other_sizes_and_options_equal_sentence_transformers(tmp_path, name, changes):
     save(tmp_path / "base", name, **changes)
-    folder = save_modules(tmp_path / "folder", tmp_path / "base", modules.Pooling(24, ("lasttoken", "mean")))
+    folder = saved.save_modules(
+        tmp_path / "folder", tmp_path / "base", modules.Pooling(24, ("lasttoken", "mean"))
+    )
     for dtype, tolerance in ((np.float32, 1e-5), (np.float64, 1e-9)):
-        theirs = library_vectors(library(folder, dtype), LONG)
+        theirs = saved.library_vectors(saved.library(folder, dtype), LONG)
         scale = max(1, np.abs(theirs).max())
         found = Encoder.load(folder, dtype).encode(LONG)
         np.testing.assert_allclose(found, theirs, rtol=0, atol=tolerance * scale)

@@ -13,17 +13,7 @@ from safetensors.numpy import load_file, save
 from engine.errors import InputError, ModelFileError
 from engine.models import bert
 from engine.models import reader as module
-from engine.models.reader import (
-    LONGEST_ANSWER,
-    READER_FILE,
-    STRIDE_TOKENS,
-    WINDOW_TOKENS,
-    Reader,
-    Scores,
-    Window,
-    best_spans,
-    shipped_reader,
-)
+from engine.models import reader as readers
 from engine.weights.tensors import HEADER_KEY
 from tests.pytorch import transformers
 
@@ -92,8 +82,8 @@ def test_a_passage_is_scored_by_its_best_span(reader):
 
 
 def test_the_shipped_reader_is_loaded_once_with_the_encoder_that_is_there(encoder):
-    assert shipped_reader(encoder) is shipped_reader()
-    assert shipped_reader().config == encoder.config
+    assert readers.shipped_reader(encoder) is readers.shipped_reader()
+    assert readers.shipped_reader().config == encoder.config
 
 
 def test_windows_cover_a_long_passage_and_the_answer_at_its_end_is_found(reader):
@@ -104,10 +94,10 @@ def test_windows_cover_a_long_passage_and_the_answer_at_its_end_is_found(reader)
     every = reader.tokenizer.around(reader.tokenizer.encode(text).offsets)[1]
     starts = [every.index(window.offsets[0]) for window in long]
     for start, window in zip(starts, long, strict=True):
-        assert window.offsets == every[start : start + WINDOW_TOKENS]
+        assert window.offsets == every[start : start + readers.WINDOW_TOKENS]
         assert len(window.ids) == len(window.type_ids) <= reader.max_tokens
-    assert {after - before for before, after in pairwise(starts)} <= set(range(1, STRIDE_TOKENS + 1))
-    assert (starts[0], starts[-1]) == (0, len(every) - WINDOW_TOKENS)
+    assert {after - before for before, after in pairwise(starts)} <= set(range(1, readers.STRIDE_TOKENS + 1))
+    assert (starts[0], starts[-1]) == (0, len(every) - readers.WINDOW_TOKENS)
     [best, *_] = reader.read(QUESTION, [text])
     assert text[best.start : best.end] == "1891"
     assert best.start > len(FILLER)
@@ -156,7 +146,7 @@ def scored_windows(draw):
             values = draw(st.lists(st.floats(-9, 9), min_size=2 * len(own), max_size=2 * len(own)))
             logits = np.array(values).reshape(-1, 2)
             cls_logits = np.array([draw(st.floats(-9, 9)), 0.0])
-            scores.append(Scores(Window(passage, [], [], 0, own), logits, cls_logits))
+            scores.append(readers.Scores(readers.Window(passage, [], [], 0, own), logits, cls_logits))
         hidden = draw(st.lists(st.integers(0, n_tokens - 1), max_size=3))
         skipped.append([offsets[place] for place in hidden])
     return scores, skipped
@@ -165,14 +155,14 @@ def scored_windows(draw):
 @given(scored_windows(), st.integers(1, 5))
 def test_spans_are_apart_within_their_passage_outside_what_is_skipped_and_sorted(drawn, n_best):
     scores, skipped = drawn
-    spans = best_spans(scores, skipped, n_best)
+    spans = readers.best_spans(scores, skipped, n_best)
     assert [span.score for span in spans] == sorted((span.score for span in spans), reverse=True)
     for number, hidden in enumerate(skipped):
         own = sorted((span for span in spans if span.passage == number), key=lambda span: span.start)
         length = max(each.window.offsets[-1][1] for each in scores if each.window.passage == number)
         assert len(own) <= n_best
         assert all(0 <= span.start < span.end <= length for span in own)
-        assert all(span.end - span.start < 3 * LONGEST_ANSWER for span in own)
+        assert all(span.end - span.start < 3 * readers.LONGEST_ANSWER for span in own)
         assert all(one.end <= other.start for one, other in pairwise(own))
         assert not any(span.start < end and start < span.end for span in own for start, end in hidden)
         assert bool(own) or len(hidden) > 0
@@ -193,7 +183,7 @@ def test_eight_bits_lose_little(reader, encoder, tmp_path):
     exact = replace(reader, compiled=False, weights=replace(reader.weights, layers=layers))
     exact.save(tmp_path / "own.safetensors")
     assert (tmp_path / "own.safetensors").stat().st_size < 12e6
-    rounded = Reader.load(tmp_path / "own.safetensors", encoder)
+    rounded = readers.Reader.load(tmp_path / "own.safetensors", encoder)
     windows = reader.windows(QUESTION, [TOWER, HONEY])
     for before, after in zip(exact.logits(windows), rounded.logits(windows), strict=True):
         assert np.abs(before - after).max() < 0.5
@@ -229,23 +219,23 @@ def test_other_files_are_refused_with_a_line(saved, encoder, tmp_path, change, m
     path = tmp_path / "own.safetensors"
     path.write_bytes(change(load_file(saved)))
     with pytest.raises(ModelFileError, match=message) as error:
-        Reader.load(path, encoder)
+        readers.Reader.load(path, encoder)
     assert "\n" not in str(error.value)
 
 
 def test_a_missing_or_changed_file_is_refused(saved, encoder, tmp_path, monkeypatch):
     with pytest.raises(ModelFileError, match="there is no reader"):
-        Reader.load(tmp_path / "none.safetensors", encoder)
+        readers.Reader.load(tmp_path / "none.safetensors", encoder)
     with pytest.raises(ModelFileError, match="there is no reader"):
-        Reader.load(tmp_path, encoder)
+        readers.Reader.load(tmp_path, encoder)
     monkeypatch.setattr(module, "READER_FILE", saved)  # a whole reader, and not the one that is shipped
     content = bytearray(saved.read_bytes())
     content[-1] ^= 1
     saved.with_name("changed").write_bytes(content)
     monkeypatch.setattr(module, "READER_FILE", saved.with_name("changed"))
     with pytest.raises(ModelFileError, match="not the reader of this version"):
-        Reader.load(saved.with_name("changed"), encoder)
-    assert READER_FILE.stat().st_size < 12e6
+        readers.Reader.load(saved.with_name("changed"), encoder)
+    assert readers.READER_FILE.stat().st_size < 12e6
 
 
 def test_a_trace_ends_with_the_logits_of_the_first_window(reader):

@@ -8,17 +8,10 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelFileError
 from engine.models.reranker import Reranker
+from tests import sentence_transformer_folders as folders
 from tests.engine.models.test_encoder_families import FAMILY_CASES, LENGTH
 from tests.model_files import edit_config, without
 from tests.pytorch import sentence_transformers, torch, transformers
-from tests.sentence_transformer_folders import (
-    SIZES,
-    edit_json,
-    qwen3_tokenizer,
-    random_model,
-    save_reranker,
-    save_tokenizer,
-)
 
 PASSAGES = ["a b c", "j i h g f e d c b a " * 3, "", "unknown?", "abc def"]
 TEXTS = st.text("abcdefghij ?", max_size=60)
@@ -37,9 +30,9 @@ MEAN_HEAD = {"classifier_pooling": "mean", "classifier_activation": "silu", "cla
     ],
 )
 def test_scores_equal_sentence_transformers(tmp_path, dtype, settings, tokenizer):
-    save_reranker(tmp_path)
+    folders.save_reranker(tmp_path)
     edit_config(tmp_path, **settings)
-    edit_json(tmp_path / "tokenizer_config.json", **tokenizer)
+    folders.edit_json(tmp_path / "tokenizer_config.json", **tokenizer)
     official = sentence_transformers.CrossEncoder(str(tmp_path), device="cpu")
     official.model.to(torch.float32 if dtype == np.float32 else torch.float64)
     reranker = Reranker.load(tmp_path, dtype=dtype)
@@ -69,8 +62,8 @@ def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, d
     sizes = {"vocab_size": tokenizer.get_vocab_size(), "num_labels": 1, **case.sizes, **sizes}
     config = transformers.AutoConfig.for_model(family, **sizes)
     make = transformers.AutoModelForSequenceClassification.from_config
-    random_model(make, config).save_pretrained(tmp_path)
-    save_tokenizer(tokenizer, tmp_path, LENGTH, **case.special)
+    folders.random_model(make, config).save_pretrained(tmp_path)
+    folders.save_tokenizer(tokenizer, tmp_path, LENGTH, **case.special)
     official = sentence_transformers.CrossEncoder(
         str(tmp_path), device="cpu", activation_fn=torch.nn.Identity()
     )
@@ -118,16 +111,16 @@ def official_yes_no(family, tokenizer, question, passage, limit):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("family", "tied"), [("qwen3", True), ("qwen3", False), ("qwen2", True)])
 def test_language_models_are_asked_for_yes_or_no(tmp_path, family, tied, dtype):
-    tokenizer = qwen3_tokenizer()
+    tokenizer = folders.qwen3_tokenizer()
     tokenizer.add_special_tokens(["<|im_start|>"])
     tokenizer.add_tokens(["yes", "no"])
     sizes = {**FAMILY_CASES["qwen3"].sizes, "max_position_embeddings": 700, "tie_word_embeddings": tied}
     config = transformers.AutoConfig.for_model(
         family, **sizes, vocab_size=tokenizer.get_vocab_size(), dtype="float32"
     )
-    model = random_model(transformers.AutoModelForCausalLM.from_config, config)
+    model = folders.random_model(transformers.AutoModelForCausalLM.from_config, config)
     model.save_pretrained(tmp_path)
-    save_tokenizer(tokenizer, tmp_path, 600, pad_token="<|endoftext|>")
+    folders.save_tokenizer(tokenizer, tmp_path, 600, pad_token="<|endoftext|>")
     reranker, question = Reranker.load(tmp_path, dtype=dtype), "Who is at sea?"
     assert reranker.max_tokens == 600
     passages = ["the cat sat on the mat, naïve café", "", "no\nyes? 12,5", "東京は日本の首都です。 " * 90]
@@ -156,13 +149,13 @@ def test_pairs_are_cut_as_the_library_cuts_them(reranker_folder, question, passa
 
 
 def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranker_folder):
-    assert Reranker.load(reranker_folder).max_tokens == SIZES["max_position_embeddings"]
+    assert Reranker.load(reranker_folder).max_tokens == folders.SIZES["max_position_embeddings"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda folder: save_reranker(folder, n_labels=3), "classifies into 3 labels"),
+        (lambda folder: folders.save_reranker(folder, n_labels=3), "classifies into 3 labels"),
         (without("classifier.weight"), "no classifier of the families"),
         (without("bert.pooler.dense.weight"), "no classifier of the families"),
         (
@@ -173,7 +166,7 @@ def test_the_limit_is_that_of_the_positions_without_one_of_the_tokenizer(reranke
     ],
 )
 def test_other_folders_are_refused(tmp_path, change, message):
-    save_reranker(tmp_path)
+    folders.save_reranker(tmp_path)
     change(tmp_path)
     with pytest.raises(ModelFileError, match=message):
         Reranker.load(tmp_path)

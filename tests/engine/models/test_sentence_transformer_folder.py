@@ -9,18 +9,10 @@ from engine.errors import InputError, ModelFileError, ModelUnavailableError
 from engine.evaluation.library_model import load_model
 from engine.models.embedding_head import similarity_note
 from engine.models.sentence_transformer_folder import POOLING_KEYS, POOLING_MODES
+from tests import sentence_transformer_folders as saved
 from tests.pytorch import modules, torch
-from tests.sentence_transformer_folders import (
-    SIZES,
-    TEXTS,
-    edit_json,
-    library,
-    library_vectors,
-    save_bert,
-    save_modules,
-)
 
-D_MODEL = SIZES["hidden_size"]
+D_MODEL = saved.SIZES["hidden_size"]
 BGE = "Represent this sentence for searching relevant passages: "
 E5 = {"query": "query: ", "passage": "passage: "}
 PROMPTS = {"query": "a b ", "document": "c d ", "other": "j "}
@@ -29,12 +21,12 @@ logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    return save_bert(tmp_path_factory.mktemp("models") / "bert")
+    return saved.save_bert(tmp_path_factory.mktemp("models") / "bert")
 
 
 def assert_equal(folder, dtype=np.float32, **options):
-    ours = Encoder.load(folder, dtype).encode(TEXTS, **options)
-    theirs = library_vectors(library(folder, dtype))
+    ours = Encoder.load(folder, dtype).encode(saved.TEXTS, **options)
+    theirs = saved.library_vectors(saved.library(folder, dtype))
     assert ours.shape == theirs.shape
     assert ours.dtype == theirs.dtype == dtype
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-9)
@@ -42,7 +34,7 @@ def assert_equal(folder, dtype=np.float32, **options):
 
 @pytest.mark.parametrize("mode", [*POOLING_MODES, ("cls", "mean"), tuple(reversed(POOLING_MODES))])
 def test_every_pooling_equals_the_library(bert, tmp_path, mode):
-    assert_equal(save_modules(tmp_path, bert, modules.Pooling(D_MODEL, mode)))
+    assert_equal(saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, mode)))
 
 
 @pytest.mark.parametrize(
@@ -75,11 +67,11 @@ def test_every_pooling_equals_the_library(bert, tmp_path, mode):
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_modules_behind_the_pooling_equal_the_library(bert, tmp_path, behind, dtype):
-    assert_equal(save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind()), dtype)
+    assert_equal(saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind()), dtype)
 
 
 def test_files_of_older_versions_are_read(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, ("cls", "max")), modules.Normalize())
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, ("cls", "max")), modules.Normalize())
     legacy = {key: mode in ("cls", "max") for key, mode in POOLING_KEYS.items()}
     (tmp_path / "1_Pooling" / "config.json").write_text(
         json.dumps({"word_embedding_dimension": D_MODEL, **legacy})
@@ -108,13 +100,13 @@ def test_files_of_older_versions_are_read(bert, tmp_path):
 )
 def test_vectors_are_compared_by_the_measure_of_the_model(bert, tmp_path, measure, normalized, similarity):
     behind = [modules.Normalize()] if normalized else []
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind)
-    edit_json(tmp_path / "config_sentence_transformers.json", similarity_fn_name=measure)
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), *behind)
+    saved.edit_json(tmp_path / "config_sentence_transformers.json", similarity_fn_name=measure)
     encoder = Encoder.load(tmp_path)
     assert encoder.similarity_fn_name == similarity
     assert bool(similarity_note("m", encoder.similarity_fn_name)) == (similarity != "cosine")
-    vectors = encoder.encode(TEXTS)
-    theirs = library(tmp_path)
+    vectors = encoder.encode(saved.TEXTS)
+    theirs = saved.library(tmp_path)
     theirs.similarity_fn_name = similarity
     for second in (vectors, vectors[0]):
         expected = theirs.similarity(vectors, second).numpy()
@@ -122,7 +114,7 @@ def test_vectors_are_compared_by_the_measure_of_the_model(bert, tmp_path, measur
 
 
 def test_the_model_may_lie_in_a_subfolder(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"))
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"))
     inner = tmp_path / "0_Transformer"
     inner.mkdir()
     for path in tmp_path.iterdir():
@@ -139,12 +131,12 @@ def test_a_folder_without_modules_is_the_mean_as_the_library_has_it(bert):
 
 
 def test_lower_case_comes_before_the_tokenizer(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"))
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"))
     content = json.loads((tmp_path / "tokenizer.json").read_text())
     content["normalizer"]["lowercase"] = False
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     cased = Encoder.load(tmp_path)
-    edit_json(tmp_path / "sentence_bert_config.json", do_lower_case=True)
+    saved.edit_json(tmp_path / "sentence_bert_config.json", do_lower_case=True)
     encoder = Encoder.load(tmp_path)
     assert cased.tokenizer.encode("Ab").tokens == ["[CLS]", "[UNK]", "[SEP]"]
     for ids in (encoder.tokenizer.encode("Ab").ids, *encoder.tokenizer.ids_batch(["Ab"])):
@@ -155,29 +147,33 @@ def test_lower_case_comes_before_the_tokenizer(bert, tmp_path):
 @pytest.mark.parametrize("mode", ["mean", "weightedmean", ("cls", "lasttoken")])
 def test_prompts_equal_the_library(bert, tmp_path, mode, include_prompt):
     pooling = modules.Pooling(D_MODEL, mode, include_prompt=include_prompt)
-    save_modules(tmp_path, bert, pooling, modules.Normalize(), prompts=PROMPTS)
-    encoder, official = Encoder.load(tmp_path), library(tmp_path)
+    saved.save_modules(tmp_path, bert, pooling, modules.Normalize(), prompts=PROMPTS)
+    encoder, official = Encoder.load(tmp_path), saved.library(tmp_path)
     for prompt in PROMPTS:
-        theirs = library_vectors(official, prompt_name=prompt)
-        np.testing.assert_allclose(encoder.encode(TEXTS, prompt_name=prompt), theirs, atol=1e-5)
-    query, document = official.encode_query(TEXTS), official.encode_document(TEXTS)
-    np.testing.assert_allclose(encoder.encode_query(TEXTS), query, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode_document(TEXTS), document, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode(TEXTS, prompt_name=""), library_vectors(official), atol=1e-5)
+        theirs = saved.library_vectors(official, prompt_name=prompt)
+        np.testing.assert_allclose(encoder.encode(saved.TEXTS, prompt_name=prompt), theirs, atol=1e-5)
+    query, document = official.encode_query(saved.TEXTS), official.encode_document(saved.TEXTS)
+    np.testing.assert_allclose(encoder.encode_query(saved.TEXTS), query, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_document(saved.TEXTS), document, atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode(saved.TEXTS, prompt_name=""), saved.library_vectors(official), atol=1e-5
+    )
 
 
 def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert, tmp_path):
-    save_modules(
+    saved.save_modules(
         tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"other": "j "}, default_prompt_name="other"
     )
-    encoder, official = Encoder.load(tmp_path), library(tmp_path)
-    np.testing.assert_allclose(encoder.encode(TEXTS), library_vectors(official), atol=1e-5)
-    np.testing.assert_allclose(encoder.encode_query(TEXTS), official.encode_query(TEXTS), atol=1e-5)
-    assert not np.allclose(encoder.encode(TEXTS), encoder.encode(TEXTS, prompt_name=""))
+    encoder, official = Encoder.load(tmp_path), saved.library(tmp_path)
+    np.testing.assert_allclose(encoder.encode(saved.TEXTS), saved.library_vectors(official), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_query(saved.TEXTS), official.encode_query(saved.TEXTS), atol=1e-5
+    )
+    assert not np.allclose(encoder.encode(saved.TEXTS), encoder.encode(saved.TEXTS, prompt_name=""))
 
 
 def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts=PROMPTS)
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts=PROMPTS)
     with pytest.raises(InputError, match="no prompt 'passage': the model has 'document', 'other', 'query'"):
         Encoder.load(tmp_path).encode(["a"], prompt_name="passage")
     encoder = Encoder.load(bert)
@@ -187,36 +183,36 @@ def test_an_unknown_prompt_is_refused_with_the_known_ones(bert, tmp_path):
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), prompts={"query": "a b c d e f g "})
     with pytest.raises(InputError, match=r"the prompt has 9 tokens, .* limit of 9: raise max_tokens"):
         Encoder.load(tmp_path).encode(["a"], prompt_name="query", max_tokens=9)
 
 
 def test_vectors_are_cut_and_scaled_again_if_that_is_asked_for(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Normalize())
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Normalize())
     encoder = Encoder.load(tmp_path)
     for given in ({"truncate_dim": 5}, {"truncate_dim": 5, "normalize_embeddings": True}):
-        theirs = library_vectors(library(tmp_path), **given)
-        np.testing.assert_allclose(encoder.encode(TEXTS, **given), theirs, atol=1e-5)
+        theirs = saved.library_vectors(saved.library(tmp_path), **given)
+        np.testing.assert_allclose(encoder.encode(saved.TEXTS, **given), theirs, atol=1e-5)
     assert encoder.encode([], truncate_dim=5).shape == (0, 5)
     for dimensions in (0, D_MODEL + 1):
         with pytest.raises(InputError, match=f"truncate_dim is {dimensions}: .* 1 to {D_MODEL}"):
-            encoder.encode(TEXTS, truncate_dim=dimensions)
+            encoder.encode(saved.TEXTS, truncate_dim=dimensions)
 
 
 def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"), modules.Dense(D_MODEL, 8))
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "cls"), modules.Dense(D_MODEL, 8))
     encoder = Encoder.load(tmp_path)
-    several = encoder.encode(TEXTS, ["own", "cls", "mean"])
+    several = encoder.encode(saved.TEXTS, ["own", "cls", "mean"])
     assert {name: vectors.shape[1] for name, vectors in several.items()} == {"own": 8, "cls": 24, "mean": 24}
     for vectors in several.values():
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    own = encoder.encode(TEXTS)
+    own = encoder.encode(saved.TEXTS)
     np.testing.assert_allclose(own / np.linalg.norm(own, axis=1)[:, None], several["own"], atol=1e-6)
-    raw = encoder.encode(TEXTS, "cls", normalize_embeddings=False)
-    theirs = library_vectors(library(bert), output_value="token_embeddings")
+    raw = encoder.encode(saved.TEXTS, "cls", normalize_embeddings=False)
+    theirs = saved.library_vectors(saved.library(bert), output_value="token_embeddings")
     np.testing.assert_allclose(raw, [tokens[0] for tokens in theirs], atol=1e-5)
-    trace = encoder.trace(TEXTS[1])
+    trace = encoder.trace(saved.TEXTS[1])
     np.testing.assert_allclose(trace["pooled.own"], own[1], atol=1e-6)
     assert {name: trace[name].shape for name in ("pooled.own", "pooled.cls", "normalized")} == {
         "pooled.own": (8,),
@@ -236,7 +232,7 @@ def test_a_named_pooling_is_of_length_1_whatever_the_model_does(bert, tmp_path):
     ],
 )
 def test_prompts_of_well_known_models_come_from_their_cards(tmp_path, folder_name, sizes, prompts):
-    folder = save_bert(tmp_path / folder_name, hidden_size=sizes[0], num_attention_heads=sizes[1])
+    folder = saved.save_bert(tmp_path / folder_name, hidden_size=sizes[0], num_attention_heads=sizes[1])
     encoder = Encoder.load(folder)
     assert encoder.prompts.named == prompts
     assert encoder.head.normalize == bool(prompts)
@@ -266,7 +262,7 @@ def only(*places):
 
 
 def edited(file, **changes):
-    return lambda folder: edit_json(folder / file, **changes)
+    return lambda folder: saved.edit_json(folder / file, **changes)
 
 
 LIBRARY, BERT = "config_sentence_transformers.json", "sentence_bert_config.json"
@@ -303,7 +299,7 @@ POOLING, DENSE = "1_Pooling/config.json", "2_Dense/config.json"
     ],
 )
 def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, reason):
-    save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
+    saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
     change(tmp_path)
     with pytest.raises(ModelFileError, match=reason):
         Encoder.load(tmp_path)
@@ -312,7 +308,7 @@ def test_what_is_not_read_is_refused_with_the_reason(bert, tmp_path, change, rea
 @pytest.mark.usefixtures("library_in_this_process")
 @pytest.mark.parametrize("part", [".", "2_Dense"])
 def test_the_library_reads_no_pickle_either(bert, tmp_path, part):
-    folder = save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
+    folder = saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8))
     only_pickled(folder / part)
     with pytest.raises(ModelUnavailableError, match="it has weights in a pickle, which is not opened"):
         load_model(str(folder))

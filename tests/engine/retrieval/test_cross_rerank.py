@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
+from engine.retrieval import retrievers
 from engine.retrieval.rerank import cross_rerank
-from engine.retrieval.retrievers import (
-    FIRST_STAGE_WEIGHT,
-    SearchInputs,
-    SearchTexts,
-    retriever_scores,
-    usable_retrievers,
-    weighted,
-)
 
 TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
 
@@ -44,20 +37,24 @@ def test_only_the_best_are_reordered(depth, seed, weight):
 
 
 def test_the_retriever_needs_a_reranker(encoder):
-    assert "cross-encoder" not in usable_retrievers(encoder)
-    inputs = SearchInputs(SearchTexts(("a",), ("b",), encoder), *np.ones((2, 1, 1), np.float32))
+    assert "cross-encoder" not in retrievers.usable_retrievers(encoder)
+    inputs = retrievers.SearchInputs(
+        retrievers.SearchTexts(("a",), ("b",), encoder), *np.ones((2, 1, 1), np.float32)
+    )
     with pytest.raises(InputError, match="needs a cross-encoder"):
-        retriever_scores("cross-encoder", inputs)
+        retrievers.retriever_scores("cross-encoder", inputs)
 
 
 def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     texts = (*(f"Of the tower of {town} nothing is said here." for town in TOWNS), "It was finished in 1891.")
     question = "When was the tower finished?"
     vectors = encoder.encode([question, *texts])
-    inputs = SearchInputs(SearchTexts((question,), texts, encoder), vectors[:1], vectors[1:])
-    assert {"reader", "weighted"} <= set(usable_retrievers(encoder))
-    [found] = retriever_scores("reader", inputs)
+    inputs = retrievers.SearchInputs(
+        retrievers.SearchTexts((question,), texts, encoder), vectors[:1], vectors[1:]
+    )
+    assert {"reader", "weighted"} <= set(retrievers.usable_retrievers(encoder))
+    [found] = retrievers.retriever_scores("reader", inputs)
     assert found.argmax() == len(TOWNS)
-    [first] = weighted(inputs, None)
-    both = reader.score(question, texts) + FIRST_STAGE_WEIGHT * first
+    [first] = retrievers.weighted(inputs, None)
+    both = reader.score(question, texts) + retrievers.FIRST_STAGE_WEIGHT * first
     assert np.argsort(-found).tolist() == np.argsort(-both).tolist()

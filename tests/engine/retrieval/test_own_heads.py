@@ -14,26 +14,16 @@ from engine.retrieval.evidence import find_evidence
 from engine.retrieval.index import build_index
 from engine.retrieval.late import late_vectors
 from engine.retrieval.vector_cache import VectorCache
+from tests import sentence_transformer_folders as folders
 from tests.pytorch import modules, transformers
-from tests.sentence_transformer_folders import (
-    SIZES,
-    library,
-    library_vectors,
-    qwen3_tokenizer,
-    random_model,
-    roberta_tokenizer,
-    save_bert,
-    save_modules,
-    save_tokenizer,
-)
 
-D_MODEL = SIZES["hidden_size"]
+D_MODEL = folders.SIZES["hidden_size"]
 
 
 @pytest.fixture(scope="module")
 def encoders(tmp_path_factory):
     """Encoders of the same weights, by their modules."""
-    base = save_bert(tmp_path_factory.mktemp("base"))
+    base = folders.save_bert(tmp_path_factory.mktemp("base"))
     behind = {
         "mean": [modules.Pooling(D_MODEL, "mean"), modules.Normalize()],
         "cls": [modules.Pooling(D_MODEL, "cls")],
@@ -42,7 +32,7 @@ def encoders(tmp_path_factory):
         "dense again": [modules.Pooling(D_MODEL, "mean"), modules.Dense(D_MODEL, 8)],
     }
     return {
-        name: Encoder.load(save_modules(tmp_path_factory.mktemp("model"), base, *parts))
+        name: Encoder.load(folders.save_modules(tmp_path_factory.mktemp("model"), base, *parts))
         for name, parts in behind.items()
     }
 
@@ -73,17 +63,22 @@ def test_vectors_of_different_heads_are_never_compared(encoders):
 
 
 @pytest.mark.parametrize(
-    ("family", "tokenizer"), [("qwen3", qwen3_tokenizer), ("roberta", roberta_tokenizer)]
+    ("family", "tokenizer"), [("qwen3", folders.qwen3_tokenizer), ("roberta", folders.roberta_tokenizer)]
 )
 def test_search_and_its_evidence_work_with_other_tokenizers(tmp_path, family, tokenizer):
     base, made = tmp_path / "base", tokenizer()
-    sizes = {**SIZES, "vocab_size": made.get_vocab_size(), "max_position_embeddings": 130, "pad_token_id": 1}
+    sizes = {
+        **folders.SIZES,
+        "vocab_size": made.get_vocab_size(),
+        "max_position_embeddings": 130,
+        "pad_token_id": 1,
+    }
     sizes |= {"num_key_value_heads": 1} if family == "qwen3" else {}
     config = transformers.AutoConfig.for_model(family, **sizes)
-    random_model(transformers.AutoModel.from_config, config).save_pretrained(base)
-    save_tokenizer(made, base, 120, pad_token=made.id_to_token(1))
+    folders.random_model(transformers.AutoModel.from_config, config).save_pretrained(base)
+    folders.save_tokenizer(made, base, 120, pad_token=made.id_to_token(1))
     head = modules.Pooling(D_MODEL, "lasttoken"), modules.Dense(D_MODEL, 8)
-    encoder = Encoder.load(save_modules(tmp_path / "model", base, *head))
+    encoder = Encoder.load(folders.save_modules(tmp_path / "model", base, *head))
     document = Document("d", "The cat sat on the mat. Paris is far away." * 3)
     chunks = split(document, encoder.tokenizer, Splitting("fixed", 60, 0))
     index = build_index(chunks, encoder, documents=[document])
@@ -104,8 +99,8 @@ CHUNKS = [Chunk("d.md", place, place + len(text), text, 9) for place, text in en
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("prompted")
-    base = save_bert(place / "base")
-    return save_modules(place / "model", base, modules.Pooling(24, "mean"), prompts=PROMPTS)
+    base = folders.save_bert(place / "base")
+    return folders.save_modules(place / "model", base, modules.Pooling(24, "mean"), prompts=PROMPTS)
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +109,11 @@ def encoder(folder):
 
 
 def test_chunks_and_questions_have_their_own_prompts(encoder, folder):
-    official, index = library(folder), build_index(CHUNKS, encoder)
-    expected = library_vectors(official, TEXTS, prompt_name="passage", normalize_embeddings=True)
+    official, index = folders.library(folder), build_index(CHUNKS, encoder)
+    expected = folders.library_vectors(official, TEXTS, prompt_name="passage", normalize_embeddings=True)
     np.testing.assert_allclose(index.vectors, expected, atol=1e-5)
     query = embed_query("de", encoder)
-    [expected] = library_vectors(official, ["de"], prompt_name="query", normalize_embeddings=True)
+    [expected] = folders.library_vectors(official, ["de"], prompt_name="query", normalize_embeddings=True)
     np.testing.assert_allclose(query.vector, expected, atol=1e-5)
     found = retrieve("de", index, encoder, SearchSettings(3, 0, "dense"))
     scores = [hit.score for hit in index.search(query, 3)]

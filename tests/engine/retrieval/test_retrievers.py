@@ -20,15 +20,6 @@ from engine.retrieval.index_kinds import build_ann
 from engine.retrieval.mmr import mmr_scores
 from engine.retrieval.ranking import top
 from engine.retrieval.rerank import MaxSim, TokenVectors, rerank
-from engine.retrieval.retrievers import (
-    RETRIEVERS,
-    SearchInputs,
-    SearchTexts,
-    dense_scores,
-    found_rows,
-    index_scores,
-    retriever_scores,
-)
 from engine.retrieval.words import words
 
 CHUNKS = (
@@ -71,13 +62,13 @@ def encoder(encoder):
 @pytest.fixture(scope="module")
 def inputs(encoder):
     vectors = encoder.encode([*QUESTIONS, *CHUNKS])
-    texts = SearchTexts(QUESTIONS, CHUNKS, encoder)
-    return SearchInputs(texts, vectors[: len(QUESTIONS)], vectors[len(QUESTIONS) :])
+    texts = retrievers.SearchTexts(QUESTIONS, CHUNKS, encoder)
+    return retrievers.SearchInputs(texts, vectors[: len(QUESTIONS)], vectors[len(QUESTIONS) :])
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", retrievers.RETRIEVERS)
 def test_every_retriever_scores_every_chunk(inputs, name):
-    scores = retriever_scores(name, inputs)
+    scores = retrievers.retriever_scores(name, inputs)
     assert scores.dtype == np.float32
     assert scores.shape == (len(QUESTIONS), len(CHUNKS))
     assert np.isfinite(scores).all() or name in ("bm25", "sparse")
@@ -88,7 +79,7 @@ def test_every_retriever_scores_every_chunk(inputs, name):
 
 
 def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
-    dense = dense_scores(inputs.question_vectors, inputs.chunk_vectors)
+    dense = retrievers.dense_scores(inputs.question_vectors, inputs.chunk_vectors)
     bm25 = Bm25(CHUNKS).scores(QUESTIONS)
     expected = {
         "dense": dense,
@@ -101,12 +92,12 @@ def test_each_is_what_its_module_makes_of_the_same_scores(inputs):
         "late-reordered": rerank(weighted_fusion(dense, bm25), inputs.texts.late_maxsim),
     }
     for name, scores in expected.items():
-        found = retriever_scores(name, inputs)
+        found = retrievers.retriever_scores(name, inputs)
         np.testing.assert_array_equal(found, scores, err_msg=name)
 
 
 def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
-    scores = retriever_scores("bm25", inputs)
+    scores = retrievers.retriever_scores("bm25", inputs)
     relevant = np.ones(scores.shape, bool)
     shares = np.array([[bool(set(words([q])[0]) & set(words([c])[0])) for c in CHUNKS] for q in QUESTIONS])
     np.testing.assert_array_equal(np.isfinite(scores), shares)
@@ -116,22 +107,22 @@ def test_a_chunk_without_a_word_of_the_question_is_not_found_by_words(inputs):
 
 def test_an_unknown_retriever_is_refused(inputs):
     with pytest.raises(InputError, match="'best' is not one of dense, bm25"):
-        retriever_scores("best", inputs)
+        retrievers.retriever_scores("best", inputs)
 
 
 def test_vectors_that_are_not_of_the_texts_are_refused(inputs):
     with pytest.raises(InputError, match="3 questions and 6 chunks, but vectors of 3 and 5"):
         replace(inputs, chunk_vectors=inputs.chunk_vectors[1:])
     with pytest.raises(InputError, match="one model"):
-        retriever_scores("dense", replace(inputs, chunk_vectors=inputs.chunk_vectors[:, 1:]))
+        retrievers.retriever_scores("dense", replace(inputs, chunk_vectors=inputs.chunk_vectors[:, 1:]))
     without = replace(inputs, texts=replace(inputs.texts, encoder=None))
     with pytest.raises(InputError, match="give the encoder"):
-        retriever_scores("maxsim", without)
+        retrievers.retriever_scores("maxsim", without)
 
 
 def test_a_question_embedded_in_another_way_is_refused(index, encoder):
     with pytest.raises(InputError, match="embed both"):
-        index_scores("bm25", "cats", embed_query("cats", encoder, "cls"), index, encoder)
+        retrievers.index_scores("bm25", "cats", embed_query("cats", encoder, "cls"), index, encoder)
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +130,11 @@ def index(encoder):
     return build_index([Chunk("d.md", n, n + 1, text, 9) for n, text in enumerate(CHUNKS)], encoder)
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", retrievers.RETRIEVERS)
 def test_one_question_of_an_index_is_a_row_of_the_whole_matrix(inputs, index, encoder, name):
-    whole = retriever_scores(name, inputs)
+    whole = retrievers.retriever_scores(name, inputs)
     for row, question in zip(whole, QUESTIONS, strict=True):
-        scores = index_scores(name, question, embed_query(question, encoder), index, encoder)
+        scores = retrievers.index_scores(name, question, embed_query(question, encoder), index, encoder)
         np.testing.assert_allclose(scores, row, atol=1e-5)
 
 
@@ -157,29 +148,29 @@ def approximate(encoder):
     return replace(exact, ann=build_ann(exact.vectors, "hnsw", 128)), exact
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", retrievers.RETRIEVERS)
 def test_candidates_of_an_approximate_index_come_in_the_order_of_all(approximate, encoder, name, monkeypatch):
     monkeypatch.setattr(retrievers, "CANDIDATES", 100)
     index, exact = approximate
     for question in QUESTIONS:
         query = embed_query(question, encoder)
-        scores = index_scores(name, question, query, exact, encoder)
-        all_rows = found_rows(name, question, query, exact, encoder, 5)
+        scores = retrievers.index_scores(name, question, query, exact, encoder)
+        all_rows = retrievers.found_rows(name, question, query, exact, encoder, 5)
         np.testing.assert_array_equal(all_rows, top(scores, len(scores)))
-        rows = found_rows(name, question, query, index, encoder, 5)
-        assert 5 < len(rows) < 300 or not len(all_rows) or RETRIEVERS[name].reads_all
+        rows = retrievers.found_rows(name, question, query, index, encoder, 5)
+        assert 5 < len(rows) < 300 or not len(all_rows) or retrievers.RETRIEVERS[name].reads_all
         assert len({*rows}) == len(rows)
         assert len({*rows[:10]} & {*all_rows[:10]}) >= 0.9 * len(all_rows[:10])
         if name != "hybrid":  # its ranks are among the candidates, and so a little higher
             np.testing.assert_array_equal(rows[:5], all_rows[:5])
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", retrievers.RETRIEVERS)
 def test_documents_that_a_filter_leaves_out_are_no_candidates(approximate, encoder, name, monkeypatch):
     monkeypatch.setattr(searching, "EXACT_CHUNKS", 10)
     index = approximate[0].only(["1.md", "2.md"])
     for question in QUESTIONS:
-        rows = found_rows(name, question, embed_query(question, encoder), index, encoder, 5)
+        rows = retrievers.found_rows(name, question, embed_query(question, encoder), index, encoder, 5)
         assert (rows % 3 != 0).all()
         assert len(rows) or (name in ("bm25", "sparse") and question == QUESTIONS[2])
 
@@ -187,7 +178,7 @@ def test_documents_that_a_filter_leaves_out_are_no_candidates(approximate, encod
 def test_every_token_is_compared_in_small_corpora_alone(inputs, monkeypatch):
     monkeypatch.setattr(retrievers, "READ_WHOLE", 5)
     with pytest.raises(InputError, match="of 5 at most, and there are 6: take 'late-reordered'"):
-        retriever_scores("late", inputs)
+        retrievers.retriever_scores("late", inputs)
 
 
 def test_an_index_of_some_documents_keeps_the_words_of_their_chunks(index, encoder):

@@ -10,37 +10,25 @@ from tokenizers import Tokenizer
 from engine.errors import ModelFileError
 from engine.generation.stream import TextStream
 from engine.tokenizers.bpe import BPETokenizer
-from tests.tokenizer_files import (
-    BYTE,
-    CONTROL,
-    NORMAL,
-    SENTENCEPIECE,
-    TEXTS,
-    UNKNOWN,
-    USER_DEFINED,
-    gguf_metadata,
-    save,
-    sentencepiece,
-    write_gguf,
-)
+from tests import tokenizer_files as files
 
 SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
 
 
-@pytest.fixture(scope="module", params=SENTENCEPIECE)
+@pytest.fixture(scope="module", params=files.SENTENCEPIECE)
 def style(request, tmp_path_factory):
     """The library's tokenizer, set up in one of the ways of Llama 2's tokenizer.json, and ours."""
-    library = sentencepiece(request.param)
-    path = save(library, tmp_path_factory.mktemp(request.param) / "tokenizer.json")
+    library = files.sentencepiece(request.param)
+    path = files.save(library, tmp_path_factory.mktemp(request.param) / "tokenizer.json")
     return library, BPETokenizer.from_json(path)
 
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory):
     """The library's tokenizer, and ours from a GGUF file with scores."""
-    library = sentencepiece("prepend")
+    library = files.sentencepiece("prepend")
     path = tmp_path_factory.mktemp("gguf") / "model.gguf"
-    return library, BPETokenizer.from_gguf(write_gguf(path, gguf_metadata(library, "llama")))
+    return library, BPETokenizer.from_gguf(files.write_gguf(path, files.gguf_metadata(library, "llama")))
 
 
 def check_equal(library, ours, text):
@@ -53,12 +41,12 @@ def check_equal(library, ours, text):
         assert theirs == ((span[0], span[0] + 1) if put_before else span)
 
 
-@given(text=TEXTS)
+@given(text=files.TEXTS)
 def test_tokenizer_json_is_read_as_by_the_library(style, text):
     check_equal(*style, text)
 
 
-@given(text=TEXTS)
+@given(text=files.TEXTS)
 def test_scores_merge_as_the_merges_they_come_from(older, text):
     check_equal(*older, text)
 
@@ -72,7 +60,14 @@ SCORES = dict(zip("▁abctheofé", range(-20, -30, -1), strict=True)) | {
 METADATA = {
     "model": "llama",
     "tokens": ["<unk>", "<s>", "</s>", *BYTES, *SCORES, "<tool>"],
-    "token_type": [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * len(SCORES), USER_DEFINED],
+    "token_type": [
+        files.UNKNOWN,
+        files.CONTROL,
+        files.CONTROL,
+        *[files.BYTE] * 256,
+        *[files.NORMAL] * len(SCORES),
+        files.USER_DEFINED,
+    ],
     "scores": [0.0] * 259 + [float(score) for score in SCORES.values()] + [0.0],
 }
 # What llama.cpp makes of these texts with that vocabulary, a blank put before them or not.
@@ -94,7 +89,7 @@ LLAMA_CPP = [
 
 def from_gguf(folder, **changes):
     metadata = {key: value for key, value in {**METADATA, **changes}.items() if value is not None}
-    return BPETokenizer.from_gguf(write_gguf(folder / "model.gguf", metadata))
+    return BPETokenizer.from_gguf(files.write_gguf(folder / "model.gguf", metadata))
 
 
 def test_scores_merge_as_in_llama_cpp(tmp_path):
@@ -125,7 +120,7 @@ def beyond_words(tmp_path_factory):
     return from_gguf(tmp_path_factory.mktemp("beyond"))
 
 
-@given(text=TEXTS)
+@given(text=files.TEXTS)
 def test_tokens_one_by_one_give_the_text_and_the_blank_before_it(older, text):
     tokenizer, stream = older[1], TextStream()
     ids = tokenizer.encode(text, literal=[(0, len(text))]).ids
@@ -136,7 +131,7 @@ def test_tokens_one_by_one_give_the_text_and_the_blank_before_it(older, text):
         assert tokenizer.decode(ids) == text.replace("▁", " ")
 
 
-@given(text=TEXTS)
+@given(text=files.TEXTS)
 def test_steps_tell_what_encode_does(style, older, text):
     for tokenizer in (style[1], older[1]):
         steps, encoding = tokenizer.stages(text), tokenizer.encode(text)
@@ -185,7 +180,7 @@ def test_a_damaged_gguf_tokenizer_is_refused(tmp_path, changes, reason):
     ids=str,
 )
 def test_a_tokenizer_that_is_set_up_another_way_is_refused(tmp_path, part, reason):
-    path = save(sentencepiece("first"), tmp_path / "tokenizer.json", **part)
+    path = files.save(files.sentencepiece("first"), tmp_path / "tokenizer.json", **part)
     with pytest.raises(ModelFileError, match=reason):
         BPETokenizer.from_json(path)
 
@@ -200,6 +195,6 @@ def test_a_tokenizer_that_is_set_up_another_way_is_refused(tmp_path, part, reaso
     ids=str,
 )
 def test_the_decoder_tells_whether_the_first_blank_is_shown(tmp_path, decoder, text):
-    path = save(sentencepiece("first"), tmp_path / "tokenizer.json", decoder=decoder)
+    path = files.save(files.sentencepiece("first"), tmp_path / "tokenizer.json", decoder=decoder)
     ids = BPETokenizer.from_json(path).encode("a b").ids
     assert BPETokenizer.from_json(path).decode(ids) == Tokenizer.from_file(str(path)).decode(ids) == text

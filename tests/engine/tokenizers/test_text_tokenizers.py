@@ -14,19 +14,8 @@ from engine.errors import InputError, ModelFileError
 from engine.tokenizers.bpe import BPETokenizer
 from engine.tokenizers.tokenizer_file import BytePairEncoderTokenizer, read_tokenizer
 from engine.tokenizers.wordpiece import WordPieceStages
+from tests import sentence_transformer_folders as folders
 from tests.pytorch import transformers
-from tests.sentence_transformer_folders import (
-    WORDPIECES,
-    WORDS,
-    edit_json,
-    modern_bert_tokenizer,
-    qwen3_tokenizer,
-    roberta_like_wordpiece,
-    roberta_processing,
-    roberta_tokenizer,
-    unigram_tokenizer,
-    wordpiece,
-)
 from tests.tokenizer_files import ASSIGNED, byte_level, sentencepiece
 
 # Letters, marks and digits of 37 scripts.
@@ -51,7 +40,7 @@ TEXTS = st.one_of(
     st.lists(
         st.one_of(
             st.sampled_from(ODD),
-            st.sampled_from(WORDS.split(" ")),
+            st.sampled_from(folders.WORDS.split(" ")),
             *[st.text(st.sampled_from(script), max_size=8) for script in SCRIPTS],
         ),
         max_size=12,
@@ -67,7 +56,7 @@ def with_normalizer(tokenizer, *steps):
 
 
 def other_prefix():
-    tokens = ["[UNK]", *WORDPIECES[5:], *(f"@@{c}" for c in "abcdefghijé日한")]
+    tokens = ["[UNK]", *folders.WORDPIECES[5:], *(f"@@{c}" for c in "abcdefghijé日한")]
     model = models.WordPiece(
         {token: n for n, token in enumerate(tokens)},
         unk_token="[UNK]",
@@ -87,28 +76,28 @@ def byte_fallback(style):
 
 
 def prefixed_roberta():
-    tokenizer = roberta_tokenizer()
+    tokenizer = folders.roberta_tokenizer()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    return roberta_processing(tokenizer, prefix=True)
+    return folders.roberta_processing(tokenizer, prefix=True)
 
 
 MADE = {
-    "mpnet": roberta_like_wordpiece,
-    "roberta": roberta_tokenizer,
+    "mpnet": folders.roberta_like_wordpiece,
+    "roberta": folders.roberta_tokenizer,
     "roberta, prefixed": prefixed_roberta,
-    "roberta, untrimmed": lambda: roberta_processing(roberta_tokenizer(), trim=False),
-    "modernbert": modern_bert_tokenizer,
-    "qwen3": qwen3_tokenizer,
-    "xlm-roberta": unigram_tokenizer,
-    "xlm-roberta, older": lambda: unigram_tokenizer(squeezed=False),
-    "unigram, first": lambda: unigram_tokenizer(split=False, prepend_scheme="first"),
-    "unigram, whole": lambda: unigram_tokenizer(split=False, prepend_scheme="never"),
-    "unigram, NFKC": lambda: with_normalizer(unigram_tokenizer(split=False), normalizers.NFKC()),
+    "roberta, untrimmed": lambda: folders.roberta_processing(folders.roberta_tokenizer(), trim=False),
+    "modernbert": folders.modern_bert_tokenizer,
+    "qwen3": folders.qwen3_tokenizer,
+    "xlm-roberta": folders.unigram_tokenizer,
+    "xlm-roberta, older": lambda: folders.unigram_tokenizer(squeezed=False),
+    "unigram, first": lambda: folders.unigram_tokenizer(split=False, prepend_scheme="first"),
+    "unigram, whole": lambda: folders.unigram_tokenizer(split=False, prepend_scheme="never"),
+    "unigram, NFKC": lambda: with_normalizer(folders.unigram_tokenizer(split=False), normalizers.NFKC()),
     "unigram, without accents": lambda: with_normalizer(
-        unigram_tokenizer(), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()
+        folders.unigram_tokenizer(), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()
     ),
     "unigram, replaced": lambda: with_normalizer(
-        unigram_tokenizer(split=False),
+        folders.unigram_tokenizer(split=False),
         normalizers.Sequence([normalizers.NFD(), normalizers.Replace("e", "ab"), normalizers.Strip()]),
         normalizers.Replace(Regex(r"\p{M}+"), ""),
         normalizers.Prepend("▁a"),
@@ -197,28 +186,28 @@ BESIDE = {"content": "zq", "normalized": True, **dict.fromkeys(("lstrip", "rstri
 @pytest.mark.parametrize(
     ("make", "model_type", "settings"),
     [
-        (wordpiece, "bert", {}),  # lower case, whatever tokenizer.json says
-        (wordpiece, "bert", {"do_lower_case": False, "tokenize_chinese_chars": False}),
-        (wordpiece, "nomic_bert", {"strip_accents": False, "tokenizer_class": "BertTokenizerFast"}),
-        (wordpiece, "bert", {"do_lower_case": False, "tokenizer_class": "PreTrainedTokenizerFast"}),
-        (wordpiece, "distilbert", {"added_tokens_decoder": {"24": {**BESIDE, "special": False}}}),
-        (roberta_like_wordpiece, "mpnet", {"do_lower_case": False}),
-        (roberta_tokenizer, "roberta", {"add_prefix_space": True}),
-        (lambda: unigram_tokenizer(split=False), "xlm-roberta", {"mask_token": "<mask>"}),
-        (modern_bert_tokenizer, "modernbert", {"tokenizer_class": "BertTokenizer"}),
-        (qwen3_tokenizer, "qwen3", {"additional_special_tokens": ["<|new|>", "the"]}),
+        (folders.wordpiece, "bert", {}),  # lower case, whatever tokenizer.json says
+        (folders.wordpiece, "bert", {"do_lower_case": False, "tokenize_chinese_chars": False}),
+        (folders.wordpiece, "nomic_bert", {"strip_accents": False, "tokenizer_class": "BertTokenizerFast"}),
+        (folders.wordpiece, "bert", {"do_lower_case": False, "tokenizer_class": "PreTrainedTokenizerFast"}),
+        (folders.wordpiece, "distilbert", {"added_tokens_decoder": {"24": {**BESIDE, "special": False}}}),
+        (folders.roberta_like_wordpiece, "mpnet", {"do_lower_case": False}),
+        (folders.roberta_tokenizer, "roberta", {"add_prefix_space": True}),
+        (lambda: folders.unigram_tokenizer(split=False), "xlm-roberta", {"mask_token": "<mask>"}),
+        (folders.modern_bert_tokenizer, "modernbert", {"tokenizer_class": "BertTokenizer"}),
+        (folders.qwen3_tokenizer, "qwen3", {"additional_special_tokens": ["<|new|>", "the"]}),
         (lambda: sentencepiece("first"), "gemma3_text", {"unk_token": "<unk>"}),
         (lambda: sentencepiece("gemma"), "mistral", {"tokenizer_class": "LlamaTokenizer"}),
         (lambda: sentencepiece("prepend"), "llama", {"tokenizer_class": "LlamaTokenizer"}),
-        (qwen3_tokenizer, "llama", {"tokenizer_class": "LlamaTokenizerFast"}),
+        (folders.qwen3_tokenizer, "llama", {"tokenizer_class": "LlamaTokenizerFast"}),
         (lambda: byte_level("smollm"), "qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}),
-        (unigram_tokenizer, "camembert", {"add_prefix_space": False, "split_special_tokens": True}),
+        (folders.unigram_tokenizer, "camembert", {"add_prefix_space": False, "split_special_tokens": True}),
         (lambda: byte_level("smollm"), "llama", {"tokenizer_class": "GPT2Tokenizer", "bos_token": "<|end|>"}),
     ],
 )
 def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model_type, settings):
     tokenizer = make()
-    if make is wordpiece:
+    if make is folders.wordpiece:
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     path = tmp_path / "tokenizer.json"
     tokenizer.save(str(path))
@@ -228,7 +217,7 @@ def test_settings_of_other_files_are_those_of_transformers(tmp_path, make, model
     library = Tokenizer.from_str(theirs.backend_tokenizer.to_str())
     library.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
     library.encode_special_tokens = theirs.split_special_tokens
-    for text in ["The Cat", "Ábc zq naïve 日本 abc", "the <|new|> é  <tool>", *WORDS.split(";")]:
+    for text in ["The Cat", "Ábc zq naïve 日本 abc", "the <|new|> é  <tool>", *folders.WORDS.split(";")]:
         assert ours.encode(text).ids == theirs(text)["input_ids"] == ours.ids_batch([text])[0]
         if isinstance(ours, BytePairEncoderTokenizer):  # a language model reads the same files
             found, expected = BPETokenizer.from_json(path).encode(text), library.encode(text)
@@ -279,14 +268,14 @@ def test_what_stands_around_a_text_is_known(tokenizers, name, n_special, n_after
 )
 def test_what_is_not_read_is_refused_with_the_reason(tmp_path, change, reason):
     path = tmp_path / "tokenizer.json"
-    roberta_tokenizer().save(str(path))
-    edit_json(tmp_path / "tokenizer_config.json" if "tokenizer_class" in change else path, **change)
+    folders.roberta_tokenizer().save(str(path))
+    folders.edit_json(tmp_path / "tokenizer_config.json" if "tokenizer_class" in change else path, **change)
     with pytest.raises(ModelFileError, match=reason):
         read_tokenizer(path)
 
 
 def test_an_added_token_that_is_normalised_to_nothing_is_left_to_the_engine(tmp_path):
-    tokenizer = with_normalizer(unigram_tokenizer(), normalizers.StripAccents())
+    tokenizer = with_normalizer(folders.unigram_tokenizer(), normalizers.StripAccents())
     tokenizer.add_tokens([AddedToken("\u0301", normalized=True)])
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     ours = read_tokenizer(tmp_path / "tokenizer.json")

@@ -6,14 +6,7 @@ import pytest
 from engine import Encoder
 from engine.models.bert import encoder_forward
 from engine.models.parallel import row_spans
-from engine.training.backward.encoder import (
-    layer_parameters,
-    layers_backward,
-    layers_forward,
-    mean_pooling_backward,
-    named_layers,
-    with_parameters,
-)
+from engine.training.backward import encoder as backward
 from engine.weights.fetch import model_path
 from tests.pytorch import transformers
 
@@ -57,10 +50,10 @@ def test_gradients_are_those_of_autograd_on_the_official_model(exact, official_g
     spans = row_spans([len(ids) for ids in sequences])
     frozen = replace(exact.weights, layers=exact.weights.layers[:-n_last])
     hidden = np.concatenate(encoder_forward(sequences, frozen, exact.config))
-    layers = named_layers(layer_parameters(exact.weights, n_last))
-    output, kept = layers_forward(hidden, layers, exact.config, spans)
-    d_output = mean_pooling_backward(d_vectors(), spans)
-    _, grads = layers_backward(d_output, kept, layers, exact.config, spans)
+    layers = backward.named_layers(backward.layer_parameters(exact.weights, n_last))
+    output, kept = backward.layers_forward(hidden, layers, exact.config, spans)
+    d_output = backward.mean_pooling_backward(d_vectors(), spans)
+    _, grads = backward.layers_backward(d_output, kept, layers, exact.config, spans)
 
     whole = encoder_forward(sequences, exact.weights, exact.config)
     np.testing.assert_allclose(output, np.concatenate(whole), atol=1e-12)
@@ -74,8 +67,8 @@ def test_gradients_are_those_of_autograd_on_the_official_model(exact, official_g
 
 
 def test_parameters_are_copies_that_come_back_as_the_layers_they_were_taken_from(encoder):
-    params = layer_parameters(encoder.weights, 2)
-    again = with_parameters(encoder.weights, params)
+    params = backward.layer_parameters(encoder.weights, 2)
+    again = backward.with_parameters(encoder.weights, params)
     for array in params.values():
         array += 1
     assert len(again.layers) == 6

@@ -11,26 +11,9 @@ import pytest
 from engine import Encoder
 from engine.documents.splitters import Splitting
 from engine.errors import InputError
+from engine.training.reading import examples, negatives
 from engine.training.reading.articles import Asked, read_squad, with_headings
-from engine.training.reading.examples import (
-    NO_ANSWER,
-    ReadingBatch,
-    Shares,
-    batches,
-    cut_article,
-    kind_counts,
-    reading_set,
-)
 from engine.training.reading.loop import ReadingSettings, ReadingState, quality, train
-from engine.training.reading.negatives import (
-    ArticleText,
-    holds,
-    negated,
-    normal,
-    opposite,
-    other_words,
-    without_sentence,
-)
 from engine.training.reading.passes import init_head, loss_and_gradients
 from engine.training.reading.records import of_questions, records
 from engine.training.reading.rewording import in_other_words, near_tokens
@@ -72,8 +55,8 @@ def article():
 @pytest.fixture(scope="module")
 def found(path, encoder):
     """Every question once, and again about each kind of passage that does not answer it."""
-    shares = Shares(1, 0, 0, 1, 0, 0, records=0, people=1)
-    return reading_set(read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), shares)
+    shares = examples.Shares(1, 0, 0, 1, 0, 0, records=0, people=1)
+    return examples.reading_set(read_squad(path), encoder.tokenizer, Splitting(chunk_tokens=32), shares)
 
 
 def test_an_answer_is_found_again_in_the_tokens_of_its_passage(found, encoder):
@@ -81,19 +64,19 @@ def test_an_answer_is_found_again_in_the_tokens_of_its_passage(found, encoder):
     answers = [
         " ".join(tokens.token(i) for i in found.passages[passage][first : last + 1])
         for _, passage, first, last, *_ in found.examples.tolist()
-        if first != NO_ANSWER
+        if first != examples.NO_ANSWER
     ]
     assert answers == ["1891", "mara lin ##d", "jon ar ##de"]
-    assert (found.examples[:, 2] == NO_ANSWER).sum() >= 3
-    assert kind_counts(found)["answered"] == 3
+    assert (found.examples[:, 2] == examples.NO_ANSWER).sum() >= 3
+    assert examples.kind_counts(found)["answered"] == 3
 
 
 @pytest.fixture(scope="module")
 def read(path, encoder):
     """The article with its one chunk of both paragraphs, and its first question with that as its passage."""
     [whole] = read_squad(path)
-    _, [chunk] = cut_article(whole, encoder.tokenizer, Splitting(), Shares(), [0])
-    text = ArticleText.of(whole.document.text, [chunk])
+    _, [chunk] = examples.cut_article(whole, encoder.tokenizer, Splitting(), examples.Shares(), [0])
+    text = negatives.ArticleText.of(whole.document.text, [chunk])
     question = whole.questions[0]
     span = question.span[0] - chunk.start, question.span[1] - chunk.start
     return text, Asked(question.text, chunk.text, span, None, "answered")
@@ -113,12 +96,12 @@ def read(path, encoder):
     ],
 )
 def test_other_forms_of_an_answer_are_found(text, answer, expected):
-    assert holds(normal(text), answer) == expected
+    assert negatives.holds(negatives.normal(text), answer) == expected
 
 
 def test_a_passage_without_the_sentence_of_the_answer_lacks_it(read):
     text, asked = read
-    made = without_sentence(asked, text.chunks[0])
+    made = negatives.without_sentence(asked, text.chunks[0])
     first = "The harbour of Orland opened in 1891. "
     assert first in asked.passage
     assert made.passage == asked.passage.replace(first, "")
@@ -128,11 +111,12 @@ def test_a_passage_without_the_sentence_of_the_answer_lacks_it(read):
 def test_a_question_with_another_word_differs_in_one_place(read):
     text, asked = read
     for seed in range(20):
-        made = other_words(asked, text, text.chunks[0], np.random.default_rng(seed))
+        made = negatives.other_words(asked, text, text.chunks[0], np.random.default_rng(seed))
         assert made is None or (made.question != asked.question and made.span is None)
     who = replace(asked, question="Who was the pilot of Orland in 1891?")
     swapped = {
-        other_words(who, text, text.chunks[0], np.random.default_rng(seed)).question for seed in range(20)
+        negatives.other_words(who, text, text.chunks[0], np.random.default_rng(seed)).question
+        for seed in range(20)
     }
     assert len(swapped) > 1
     assert who.question not in swapped
@@ -149,15 +133,15 @@ def test_a_question_with_another_word_differs_in_one_place(read):
 )
 def test_an_opposite_asks_for_something_else(read, question, expected):
     text, asked = read
-    made = opposite(replace(asked, question=question), text.chunks[0], np.random.default_rng(0))
+    made = negatives.opposite(replace(asked, question=question), text.chunks[0], np.random.default_rng(0))
     assert (made and made.question) == expected
 
 
 def test_a_question_is_negated_where_the_passage_denies_nothing(read):
     (text, asked), rng = read, np.random.default_rng(0)
-    made = negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
+    made = negatives.negated(replace(asked, question="Who did Mara Lind meet?"), text.chunks[0], rng)
     assert made.question == "Who didn't Mara Lind meet?"
-    assert negated(asked, text.chunks[0], rng) is None  # it asks when
+    assert negatives.negated(asked, text.chunks[0], rng) is None  # it asks when
 
 
 def test_headings_move_the_answers_with_their_text(path):
@@ -216,7 +200,7 @@ def test_questions_of_a_list_are_answered_below_them(path):
 
 @pytest.mark.parametrize("crop", [6, 12, 200])
 def test_a_crop_holds_the_answer(found, encoder, crop):
-    for batch in batches(found, encoder.tokenizer, 2, crop, 0, 0):
+    for batch in examples.batches(found, encoder.tokenizer, 2, crop, 0, 0):
         for ids, types, (first, last) in zip(batch.sequences, batch.types, batch.targets, strict=True):
             assert len(ids) == len(types) <= types.index(1) + crop + 1
             if first:
@@ -242,7 +226,7 @@ def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path, content):
 
 def test_gradients_are_those_of_autograd_on_the_official_model(found):
     exact = Encoder.load(dtype=np.float64)
-    batch = next(batches(found, exact.tokenizer, 4, 20, 0, 0))
+    batch = next(examples.batches(found, exact.tokenizer, 4, 20, 0, 0))
     state = ReadingState.fresh(exact, ReadingSettings())
     params = state.params | {name: a.astype(np.float64) for name, a in init_head(384, 1).items()}
     loss, grads = loss_and_gradients(batch, exact.weights, params, exact.config)
@@ -301,7 +285,7 @@ def test_training_learns_the_answers(found, encoder):
     after = quality(state, found, encoder)
     assert after.f1 > max(0.6, before.f1)
     assert after.auc > 0.6
-    answers = replace(found, examples=found.examples[found.examples[:, 2] != NO_ANSWER])
+    answers = replace(found, examples=found.examples[found.examples[:, 2] != examples.NO_ANSWER])
     alone = quality(state, answers, encoder)
     assert (alone.f1, alone.refused, alone.auc, alone.n_without) == (after.f1, None, None, 0)
 
@@ -322,7 +306,7 @@ def test_common_words_of_a_question_are_replaced_by_words_of_one_meaning(encoder
     question = tokens.encode("Which rules has Lima published?").ids
     passage = tokens.encode(text).ids[1:]
     ids, types = question + passage, [0] * len(question) + [1] * len(passage)
-    batch = ReadingBatch([ids] * 40, [types] * 40, np.zeros((40, 2)))
+    batch = examples.ReadingBatch([ids] * 40, [types] * 40, np.zeros((40, 2)))
     changed = in_other_words(batch, near, tokens, np.random.default_rng(0))
     assert {tokens.token(each[2]) for each in changed.sequences} == {"rules", "regulations", "laws"}
     assert all(each[len(question) :] == passage and len(each) == len(ids) for each in changed.sequences)

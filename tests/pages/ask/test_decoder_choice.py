@@ -8,22 +8,14 @@ import pytest
 import streamlit as st
 
 from engine.errors import GlassboxError
-from engine.weights import download
-from engine.weights.catalog import (
-    APACHE_2,
-    DEFAULT_DECODER,
-    KNOWN_MODELS,
-    LICENCES,
-    DecoderSizes,
-    KnownModel,
-    ModelFile,
-)
+from engine.weights import catalog, download
+from engine.weights.catalog import APACHE_2, DEFAULT_DECODER
 from engine.weights.fetch import known_model_path
 from tests.apps import app_of, said, tables
 from tests.hub_server import cache, hub  # noqa: F401 (fixtures)
 from tests.tokenizer_files import small_byte_level
 
-GEMMA = LICENCES["Gemma Terms of Use"]
+GEMMA = catalog.LICENCES["Gemma Terms of Use"]
 NAME = "tiny-llm"
 PLACE = "owner/tiny-llm/tiny.gguf"
 
@@ -49,7 +41,7 @@ def known(hub, weights, monkeypatch, cache):  # noqa: F811
     """A small model known by name, on a server in the place of the Hub; the default one is in the cache."""
     monkeypatch.setattr(download, "PAUSE_S", 0)
     monkeypatch.setattr(download, "PIECE_BYTES", 10_000)
-    default = KNOWN_MODELS[DEFAULT_DECODER]
+    default = catalog.KNOWN_MODELS[DEFAULT_DECODER]
     folder = cache / DEFAULT_DECODER
     monkeypatch.setenv("GLASSBOX_CACHE", str(Path.home() / ".cache" / "glassbox"))
     path = known_model_path(default)
@@ -59,10 +51,10 @@ def known(hub, weights, monkeypatch, cache):  # noqa: F811
     hub[PLACE] = weights
 
     def add(licence=APACHE_2, n_numbers=200_000):
-        file = ModelFile("tiny.gguf", hashlib.sha256(weights).hexdigest(), len(weights))
-        sizes = DecoderSizes(n_numbers, "Q8_0", 2, 2, 8, 64)
-        model = KnownModel(NAME, licence, "owner/tiny-llm", "v1", (file,), sizes)
-        monkeypatch.setitem(KNOWN_MODELS, NAME, model)
+        file = catalog.ModelFile("tiny.gguf", hashlib.sha256(weights).hexdigest(), len(weights))
+        sizes = catalog.DecoderSizes(n_numbers, "Q8_0", 2, 2, 8, 64)
+        model = catalog.KnownModel(NAME, licence, "owner/tiny-llm", "v1", (file,), sizes)
+        monkeypatch.setitem(catalog.KNOWN_MODELS, NAME, model)
         return model
 
     yield add

@@ -7,15 +7,7 @@ import pytest
 
 from engine.documents.document import Chunk
 from engine.inspection.health.report import Finding
-from pages.documents.chunk_map_figure import (
-    SHAPES,
-    WEBGL_POINTS,
-    document_groups,
-    group_figure,
-    question_trace,
-    rows_of,
-    similarity_trace,
-)
+from pages.documents import chunk_map_figure
 from pages.documents.health import finding_html, hit_html
 from tests.apps import app_of, app_page
 from ui.colours import CATEGORIES
@@ -40,7 +32,7 @@ def test_texts_of_chunks_are_shortened_wrapped_and_escaped():
     finding = Finding("boilerplate", (0, 1, 2), (), 3, f"in 3 of 3 documents: “{EVIL}”")
     found = finding_html(finding, [chunk(EVIL, EVIL)] * 3) + hit_html("− goes", chunk(EVIL, EVIL), 1)
     assert "and 1 more" in found
-    for html in (hover, found, *question_trace(np.zeros(2), EVIL).hovertext):
+    for html in (hover, found, *chunk_map_figure.question_trace(np.zeros(2), EVIL).hovertext):
         assert "<script" not in html
         assert "<b>bold" not in html
 
@@ -48,9 +40,9 @@ def test_texts_of_chunks_are_shortened_wrapped_and_escaped():
 @pytest.mark.parametrize("n_documents", [1, 14, 60])
 def test_every_document_looks_different_as_far_as_looks_go_and_all_chunks_are_drawn(n_documents):
     chunks = [chunk(f"{EVIL} {n % n_documents}.md", number=n) for n in range(120)]
-    figure = group_figure(vectors(120), chunks, *document_groups(chunks))
+    figure = chunk_map_figure.group_figure(vectors(120), chunks, *chunk_map_figure.document_groups(chunks))
     looks = [(trace.marker.color, trace.marker.symbol) for trace in figure.data]
-    most = len(CATEGORIES) * len(SHAPES)
+    most = len(CATEGORIES) * len(chunk_map_figure.SHAPES)
     assert len(set(looks)) == len(looks) == min(n_documents, most + 1)
     assert sorted(row for trace in figure.data for row in trace.customdata) == list(range(120))
     assert not any("<script" in trace.name for trace in figure.data)
@@ -58,17 +50,20 @@ def test_every_document_looks_different_as_far_as_looks_go_and_all_chunks_are_dr
 
 def test_selected_points_stand_for_their_chunks_and_the_question_for_none():
     chunks = [chunk(name, number=n) for n, name in enumerate("abab")]
-    figure = group_figure(vectors(4), chunks, *document_groups(chunks))
-    figure.add_trace(question_trace(np.zeros(2), EVIL))
+    figure = chunk_map_figure.group_figure(vectors(4), chunks, *chunk_map_figure.document_groups(chunks))
+    figure.add_trace(chunk_map_figure.question_trace(np.zeros(2), EVIL))
     points = [{"curve_number": curve, "point_index": place} for curve, place in [(1, 1), (0, 1), (2, 0)]]
-    assert rows_of(figure, points) == [2, 3]
+    assert chunk_map_figure.rows_of(figure, points) == [2, 3]
 
 
 def test_the_nearest_to_the_question_are_drawn_last_and_many_points_by_the_graphics_card():
-    trace = similarity_trace(vectors(3), [chunk()] * 3, np.array([0.9, -0.2, 0.4]))
+    trace = chunk_map_figure.similarity_trace(vectors(3), [chunk()] * 3, np.array([0.9, -0.2, 0.4]))
     assert list(trace.customdata) == [1, 2, 0]
     assert list(trace.marker.color) == [-0.2, 0.4, 0.9]
-    kinds = [similarity_trace(vectors(n), [chunk()] * n, np.zeros(n)).type for n in (3, WEBGL_POINTS + 1)]
+    kinds = [
+        chunk_map_figure.similarity_trace(vectors(n), [chunk()] * n, np.zeros(n)).type
+        for n in (3, chunk_map_figure.WEBGL_POINTS + 1)
+    ]
     assert kinds == ["scatter", "scattergl"]
 
 

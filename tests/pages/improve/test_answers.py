@@ -9,25 +9,9 @@ from time import sleep
 import numpy as np
 
 from engine.documents.document import Document
-from engine.evaluation.answers import (
-    AnswerQuestion,
-    AnswerRow,
-    ShortAnswer,
-    coverage_curve,
-    parse_answer_questions,
-    reliability,
-)
+from engine.evaluation import answers
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
-from pages.improve.settings import experiments
-from pages.improve.settings.answer_results import (
-    FILTERS,
-    SHOWN,
-    at_threshold,
-    coverage_figure,
-    outcome,
-    reliability_figure,
-    table_line,
-)
+from pages.improve.settings import answer_results, experiments
 from tests.apps import app_page, by_label, own_documents, said, tables
 from ui.tables import rows_csv
 from ui.text import escape_markdown
@@ -86,13 +70,13 @@ def questions_in(app):
 
 
 def question(number, answer="yes"):
-    return AnswerQuestion(f"Question {number}?", ShortAnswer.parse(answer))
+    return answers.AnswerQuestion(f"Question {number}?", answers.ShortAnswer.parse(answer))
 
 
 def row(number, status="answered", confidence=0.7, quote="yes", answer="yes", **changed):
     asked = question(number, answer)
     right = status != "refused" and asked.answer.is_in(quote)
-    found = AnswerRow(asked, status, confidence, (quote,), "", True, right, 0.5, 0.1, 0.1)
+    found = answers.AnswerRow(asked, status, confidence, (quote,), "", True, right, 0.5, 0.1, 0.1)
     return replace(found, **changed)
 
 
@@ -111,7 +95,7 @@ def test_questions_are_answered_in_every_configuration_scored_and_filtered(encod
         "Refused rightly",
         "Refused wrongly",
     }
-    assert len(shown) == len(SHOWN)
+    assert len(shown) == len(answer_results.SHOWN)
     assert (shown["Found"], shown["Right"]) == ("100 %", "100 %")
     assert sum(caption.value.startswith("95 %: ") for caption in app.caption) == len(shown)
     assert "is found for 2 and the answer is right for 2\\: nothing limits them" in said(app)
@@ -169,29 +153,32 @@ def test_every_row_has_an_outcome_and_its_filters():
         row(6, answer=""),
     ]
     expected = ["right", "wrong", "wrong", "refused wrongly", "refused rightly", "wrong"]
-    assert [outcome(each) for each in rows] == expected
-    chosen = {name: [n for n, each in enumerate(rows, 1) if holds(each)] for name, holds in FILTERS.items()}
+    assert [answer_results.outcome(each) for each in rows] == expected
+    chosen = {
+        name: [n for n, each in enumerate(rows, 1) if holds(each)]
+        for name, holds in answer_results.FILTERS.items()
+    }
     assert list(chosen.values()) == [[1, 2, 3, 4, 5, 6], [2, 6], [2, 3, 6], [4], [6]]
 
 
 def test_the_csv_holds_what_the_table_shows():
-    [name] = parse_answer_questions("a.csv", b'question,answer\n"A, ""b""?",UAW & IBEW | union\n')
-    lines = [table_line(replace(row(1), question=name, quotes=("one", "two")), write=True)]
+    [name] = answers.parse_answer_questions("a.csv", b'question,answer\n"A, ""b""?",UAW & IBEW | union\n')
+    lines = [answer_results.table_line(replace(row(1), question=name, quotes=("one", "two")), write=True)]
     [read] = csv.DictReader(StringIO(rows_csv(lines)))
     assert read["Question"] == 'A, "b"?'
     assert read["Known answer"] == "UAW & IBEW | union"
     assert read["Quoted"] == "one\ntwo"
-    assert "The model's words" not in table_line(row(1), write=False)
+    assert "The model's words" not in answer_results.table_line(row(1), write=False)
 
 
 def test_figures_hold_every_bin_and_mark_the_present_threshold():
     rows = [row(n, confidence=n / 10, quote="yes" if n > 4 else "no") for n in range(10)]
-    bins, curve = reliability(rows), coverage_curve(rows)
-    diagonal, measured = reliability_figure(bins).data
+    bins, curve = answers.reliability(rows), answers.coverage_curve(rows)
+    diagonal, measured = answer_results.reliability_figure(bins).data
     assert list(diagonal.x) == list(diagonal.y) == [0, 1]
     assert sum(measured.customdata) == 10
-    line, now = coverage_figure(curve, 0.6).data
+    line, now = answer_results.coverage_figure(curve, 0.6).data
     assert np.allclose(line.x, np.arange(1, 11) / 10)
     assert (now.x[0], now.y[0]) == (0.4, 1.0)
-    assert at_threshold(curve, 0.95) is None
-    assert len(coverage_figure(curve, 0.95).data) == 1
+    assert answer_results.at_threshold(curve, 0.95) is None
+    assert len(answer_results.coverage_figure(curve, 0.95).data) == 1

@@ -21,26 +21,11 @@ from engine.evaluation.significance import Comparison
 from engine.evaluation.sweep_store import to_csv
 from engine.settings import Configuration
 from engine.storage.workspace import Workspace, export_workspace, import_workspace
+from pages.improve.settings import experiments as runs
+from pages.improve.settings import grid as grids
 from pages.improve.settings.charts import cost_of, pareto_front, picked_row
 from pages.improve.settings.conclusion import not_of_the_app, summary, table_row, verdicts, won_and_lost, word
-from pages.improve.settings.experiments import (
-    configuration_words,
-    digest,
-    opened,
-    shared_questions,
-    to_run,
-    values_in_order,
-    varied,
-)
 from pages.improve.settings.export import as_json, command_line
-from pages.improve.settings.grid import (
-    FIRST_LOOK,
-    PRESETS,
-    configurations_of,
-    default_name,
-    run_by_library,
-    unmeasured,
-)
 from tests.apps import app_of
 from tests.command_line import printed
 from tests.experiments import QUESTIONS, experiment, row
@@ -149,19 +134,19 @@ def test_exports_hold_every_row_and_a_run_comes_back_from_a_workspace_file():
     content = json.loads(as_json(one))
     assert [tuple(each["mrr"]) for each in content["values"]] == [each.values["mrr"] for each in one.rows]
     assert len(content["questions"]) == 60
-    [run] = import_workspace("mine", export_workspace(Workspace(runs=(to_run(one),)))).runs
-    assert opened.__wrapped__(run.time, run.name, 5, run.content) == one
+    [run] = import_workspace("mine", export_workspace(Workspace(runs=(runs.to_run(one),)))).runs
+    assert runs.opened.__wrapped__(run.time, run.name, 5, run.content) == one
 
 
 def test_runs_of_the_same_documents_are_compared_by_the_questions_that_both_asked():
     everyone = list(range(60))
-    assert shared_questions(experiment(), experiment("another")) == (everyone, everyone)
+    assert runs.shared_questions(experiment(), experiment("another")) == (everyone, everyone)
     fewer = experiment("b", questions=QUESTIONS[:0:-1])
-    assert shared_questions(experiment("a"), fewer) == (everyone[1:], everyone[:59][::-1])
+    assert runs.shared_questions(experiment("a"), fewer) == (everyone[1:], everyone[:59][::-1])
     with pytest.raises(InputError, match="a and b have no question in common"):
-        shared_questions(experiment("a"), experiment("b", questions=(Question("Another?", "tide", ()),)))
+        runs.shared_questions(experiment("a"), experiment("b", questions=(Question("Another?", "tide", ()),)))
     with pytest.raises(InputError, match="searched different documents"):
-        shared_questions(experiment(), experiment(corpus=digest([Document("tide.md", "other")])))
+        runs.shared_questions(experiment(), experiment(corpus=runs.digest([Document("tide.md", "other")])))
 
 
 def test_the_command_names_every_value_and_the_baseline_where_it_is_no_part():
@@ -263,7 +248,7 @@ def test_the_command_give_the_numbers_of_the_page(files, electra, encoder, tmp_p
     }
     # An overlap of 0 stands for that of the baseline.
     baseline = Configuration("sliding", 16, 4, max_tokens=64, retriever="bm25", k=3)
-    chosen = configurations_of(values, models, baseline)
+    chosen = grids.configurations_of(values, models, baseline)
     assert not any("'own' is not" in one.why for one in chosen.left_out)
     page = measured_by_the_page(documents, questions, chosen.configurations, models)
     (tmp_path / "questions.jsonl").write_text(to_jsonl(page.questions))
@@ -319,7 +304,7 @@ def test_an_experiment_goes_on_with_the_same_documents_in_the_same_order_only(en
     ):
         kept = experiment(
             documents=tuple(one.name for one in first),
-            corpus=digest(first),
+            corpus=runs.digest(first),
             questions=(about("a.v1", "moon", "What pulls?"),),
             configurations=(by_words, replace(by_words, chunk_tokens=64)),
             rows=(),
@@ -336,52 +321,54 @@ def test_an_experiment_goes_on_with_the_same_documents_in_the_same_order_only(en
 def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     small = LibraryModel("small", None, encoder.tokenizer, 384, "", 128)
     models = {encoder.name: encoder, "small": small}
-    values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
-    chosen = configurations_of(values, models, Configuration(max_tokens=256)).configurations
-    [line] = unmeasured(chosen, models)
+    values = grids.FIRST_LOOK | {"max_tokens": [256], "k": [5]}
+    chosen = grids.configurations_of(values, models, Configuration(max_tokens=256)).configurations
+    [line] = grids.unmeasured(chosen, models)
     assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
     models["small"] = replace(small, reason="small is a 'electra' model")
-    [line] = run_by_library(models)
+    [line] = grids.run_by_library(models)
     assert (
         line == "small is run by sentence-transformers, since the engine does not: small is a 'electra' model"
     )
-    fitting_all = configurations_of(values | {"max_tokens": [128]}, models, Configuration())
-    assert unmeasured(fitting_all.configurations, models) == []
+    fitting_all = grids.configurations_of(values | {"max_tokens": [128]}, models, Configuration())
+    assert grids.unmeasured(fitting_all.configurations, models) == []
 
 
 def test_a_grid_begins_with_the_baseline_and_has_it_once(encoder):
     models, baseline = {encoder.name: encoder}, Configuration(max_tokens=256)
-    values = FIRST_LOOK | {"max_tokens": [256], "k": [5]}
-    configurations = configurations_of(values, models, baseline).configurations
+    values = grids.FIRST_LOOK | {"max_tokens": [256], "k": [5]}
+    configurations = grids.configurations_of(values, models, baseline).configurations
     assert configurations[0] == baseline
     assert len(configurations) == len(set(configurations)) == 12
-    other = configurations_of(values, models, Configuration(k=3)).configurations
+    other = grids.configurations_of(values, models, Configuration(k=3)).configurations
     assert other[0] == Configuration(k=3)
     assert len(other) == 13
-    for preset in PRESETS.values():
+    for preset in grids.PRESETS.values():
         chosen = values | preset
-        measured = configurations_of(chosen, models, baseline)
+        measured = grids.configurations_of(chosen, models, baseline)
         whole = fitting(grid(**chosen), models)
         assert set(measured.configurations) == {*whole.configurations, baseline}
 
 
 def test_a_grid_of_nothing_or_of_too_much_is_refused(encoder):
-    models, values = {encoder.name: encoder}, FIRST_LOOK | {"max_tokens": [256], "k": [5]}
+    models, values = {encoder.name: encoder}, grids.FIRST_LOOK | {"max_tokens": [256], "k": [5]}
     with pytest.raises(InputError, match="nothing is chosen for the pooling: choose one value"):
-        configurations_of(values | {"pooling": []}, models, Configuration())
+        grids.configurations_of(values | {"pooling": []}, models, Configuration())
     with pytest.raises(InputError, match=r"the grid has 12,000 configurations, and at most 10,000"):
-        configurations_of(values | {"k": list(range(1, 1001))}, models, Configuration())
+        grids.configurations_of(values | {"k": list(range(1, 1001))}, models, Configuration())
 
 
 def test_configurations_are_put_into_words():
     configurations = [Configuration(), Configuration(chunk_tokens=64), Configuration(retriever="bm25")]
-    keys = varied(configurations)
+    keys = runs.varied(configurations)
     assert keys == ["chunk_tokens", "retriever"]
     words = "Chunk size 64 · Retriever hybrid (scores weighted)"
-    assert configuration_words(configurations[1], keys) == words
-    assert values_in_order(configurations, "chunk_tokens") == ["64", "192"]
+    assert runs.configuration_words(configurations[1], keys) == words
+    assert runs.values_in_order(configurations, "chunk_tokens") == ["64", "192"]
     theirs = Configuration(k=20, model="other", pooling="own")
-    assert default_name((Configuration(), Configuration(), theirs)) == "2 models × 2 numbers of passages"
-    assert values_in_order((Configuration(), theirs), "pooling") == ["mean", "the model's own"]
+    assert (
+        grids.default_name((Configuration(), Configuration(), theirs)) == "2 models × 2 numbers of passages"
+    )
+    assert runs.values_in_order((Configuration(), theirs), "pooling") == ["mean", "the model's own"]
     assert not_of_the_app(Configuration(retriever="hybrid")) == ""
     assert all(part in not_of_the_app(theirs) for part in ("20 passages", "GLASSBOX_ENCODER"))

@@ -3,16 +3,9 @@
 import pytest
 
 from engine.documents.document import Document
+from engine.inspection.diagnosis import wordings
 from engine.inspection.diagnosis.location import Location
 from engine.inspection.diagnosis.table_rows import flattened, is_head, is_twin, scattered, took_head
-from engine.inspection.diagnosis.wordings import (
-    differing,
-    in_words_of,
-    misspelled,
-    other_forms,
-    respelled,
-    share_covered,
-)
 from tests.indexes import index_of_texts
 from tests.one_document import parse_document
 
@@ -35,7 +28,7 @@ def place_of(text, passage):
     ],
 )
 def test_numbers_are_compared_by_their_values(asked, passage, forms):
-    assert other_forms(asked, passage) == forms
+    assert wordings.other_forms(asked, passage) == forms
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +55,18 @@ def index(encoder):
 )
 def test_a_word_that_no_document_holds_is_spelled_as_the_nearest(index, encoder, asked, mended):
     near = " ".join(index.texts)
-    assert respelled(asked, misspelled(asked, near, index, encoder.tokenizer)) == mended
+    assert wordings.respelled(asked, wordings.misspelled(asked, near, index, encoder.tokenizer)) == mended
 
 
 def test_a_question_takes_the_rare_words_of_a_passage_but_not_its_answer(index):
     passage = index.texts[0]
-    assert in_words_of("What cools the house?", passage, ["propane"], index, "english") == [
+    assert wordings.in_words_of("What cools the house?", passage, ["propane"], index, "english") == [
         "What cools the house? (refrigerant, heat, pump)",
         "What refrigerant heat pump?",
     ]
-    assert in_words_of("Which?", "propane", ["propane"], index, "english") == []
-    assert share_covered("Which pumps heat the house?", passage, "english") == pytest.approx(2 / 3)
-    assert share_covered("Which pumps heat the house?", passage, "english", index.words) < 0.5
+    assert wordings.in_words_of("Which?", "propane", ["propane"], index, "english") == []
+    assert wordings.share_covered("Which pumps heat the house?", passage, "english") == pytest.approx(2 / 3)
+    assert wordings.share_covered("Which pumps heat the house?", passage, "english", index.words) < 0.5
 
 
 BLANKS = "Type    Flow   Head\nAlder   12     30\nBirch   18     45\nCedar   25     60"
@@ -151,8 +144,6 @@ def test_twins_differ_in_a_word_or_two(one, other, answer, twins):
 
 
 def test_words_that_only_one_text_has_are_told():
-    assert differing("The gas oven gets up to 280 degrees.", "The electric oven gets up to 300 degrees.") == (
-        ["gas"],
-        ["electric"],
-        6,
-    )
+    assert wordings.differing(
+        "The gas oven gets up to 280 degrees.", "The electric oven gets up to 300 degrees."
+    ) == (["gas"], ["electric"], 6)

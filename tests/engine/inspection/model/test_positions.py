@@ -10,17 +10,9 @@ from engine.inspection.model.positions import (
     rope_scores,
     score_by_distance,
 )
+from engine.layers import positions as layers
 from engine.layers.activation import softmax
 from engine.layers.attention import causal_mask
-from engine.layers.positions import (
-    alibi_bias,
-    alibi_slopes,
-    apply_rope,
-    llama3_factors,
-    rope_frequencies,
-    rope_tables,
-    sinusoidal,
-)
 from tests.pytorch import Library, transformers
 
 LLAMA = Library("transformers.models.llama.modeling_llama")
@@ -36,7 +28,7 @@ def random(*shape, seed=0):
 
 @pytest.mark.parametrize("d_model", [2, 6, 7, 64])
 def test_sinusoidal_positions_are_those_of_the_paper(d_model):
-    vectors = sinusoidal(np.arange(50), d_model, np.dtype(np.float64))
+    vectors = layers.sinusoidal(np.arange(50), d_model, np.dtype(np.float64))
     for position, i in [(0, 0), (1, 0), (1, 1), (49, d_model - 1), (20, d_model // 2)]:
         angle = position / 10000 ** (2 * (i // 2) / d_model)
         expected = math.cos(angle) if i % 2 else math.sin(angle)
@@ -60,22 +52,24 @@ def test_rope_equals_transformers(torch, rope):
     positions, x = np.arange(start, start + 20), random(2, 20, 64).astype(np.float32)
     tables = LLAMA.LlamaRotaryEmbedding(config)(torch.tensor(x)[None], torch.tensor(positions)[None])
     expected, _ = LLAMA.apply_rotary_pos_emb(torch.tensor(x)[None], torch.tensor(x)[None], *tables)
-    factors = {"default": 1.0, "linear": 4.0, "llama3": tuple(llama3_factors(64, theta, 8.0, 1.0, 4.0, 128))}[
-        rope["rope_type"]
-    ]
-    ours = apply_rope(x, *rope_tables(positions, 64, theta, x.dtype, factors))
+    factors = {
+        "default": 1.0,
+        "linear": 4.0,
+        "llama3": tuple(layers.llama3_factors(64, theta, 8.0, 1.0, 4.0, 128)),
+    }[rope["rope_type"]]
+    ours = layers.apply_rope(x, *layers.rope_tables(positions, 64, theta, x.dtype, factors))
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, expected[0].numpy(), rtol=0, atol=2e-6)
 
 
 def test_alibi_slopes_and_attention_equal_those_of_bloom(torch):
-    np.testing.assert_allclose(alibi_slopes(8), [2.0**-i for i in range(1, 9)])  # as in the paper
+    np.testing.assert_allclose(layers.alibi_slopes(8), [2.0**-i for i in range(1, 9)])  # as in the paper
     for n_heads in range(1, 41):
         official = BLOOM.build_alibi_tensor(torch.ones(1, 2, dtype=torch.long), n_heads, torch.float32)
-        np.testing.assert_allclose(alibi_slopes(n_heads), official[:, 0, 1].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(layers.alibi_slopes(n_heads), official[:, 0, 1].numpy(), rtol=1e-6)
     scores, mask = random(6, 9, 9), causal_mask(9, 9, np.float64)
     official = BLOOM.build_alibi_tensor(torch.ones(1, 9, dtype=torch.long), 6, torch.float64).numpy()
-    ours = alibi_bias(6, 9, 9, np.dtype(np.float64))
+    ours = layers.alibi_bias(6, 9, 9, np.dtype(np.float64))
     np.testing.assert_allclose(softmax(scores + ours + mask), softmax(scores + official + mask), atol=1e-12)
 
 
@@ -83,10 +77,10 @@ def test_alibi_slopes_and_attention_equal_those_of_bloom(torch):
 def test_the_line_of_rope_is_the_mean_over_tokens_of_its_own_rotation(d_rotary, scale):
     d_head, n_tokens = 16, 4000
     tokens = random(n_tokens, 1, d_head)
-    line = rope_scores(rope_frequencies(d_rotary, 100.0), 12, d_head, scale)
+    line = rope_scores(layers.rope_frequencies(d_rotary, 100.0), 12, d_head, scale)
     for distance in line.distances:
-        cos, sin = rope_tables(np.array([3 + distance, 3]), d_rotary, 100.0, np.dtype(np.float64))
-        query, key = apply_rope(tokens, cos[0], sin[0]), apply_rope(tokens, cos[1], sin[1])
+        cos, sin = layers.rope_tables(np.array([3 + distance, 3]), d_rotary, 100.0, np.dtype(np.float64))
+        query, key = layers.apply_rope(tokens, cos[0], sin[0]), layers.apply_rope(tokens, cos[1], sin[1])
         scores = ((query * key).sum(-1) - np.square(tokens).sum(-1)) / np.sqrt(d_head)
         scores *= scale**2
         error = scores.std() / np.sqrt(n_tokens)

@@ -12,18 +12,11 @@ from engine import atomic_write
 from engine.documents.splitters import Splitting
 from engine.errors import DocumentError
 from engine.retrieval import index_choice
-from engine.retrieval.stored.index_folder import (
-    MANIFEST,
-    IndexSettings,
-    locked,
-    open_index,
-    read_manifest,
-    save_index,
-)
+from engine.retrieval.stored import index_folder as folders
 from engine.retrieval.stored.index_update import update_index
 from tests.indexes import names_in, sign
 
-SETTINGS = IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf", index_kind="hnsw")
+SETTINGS = folders.IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf", index_kind="hnsw")
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
 
 
@@ -88,30 +81,30 @@ def newer(corpus, encoder, tmp_path, folder):
 
 
 def text_in(folder):
-    [document] = open_index(folder).documents
+    [document] = folders.open_index(folder).documents
     return document.text
 
 
 @pytest.mark.parametrize("dies", [False, True], ids=["full disk", "killed"])
 def test_a_failure_at_any_operation_leaves_the_old_state_or_the_new_one(folder, newer, dies, monkeypatch):
-    older, states, reasons = open_index(folder), set(), set()
+    older, states, reasons = folders.open_index(folder), set(), set()
     for n in range(200):
         with monkeypatch.context() as patched:
             system = FileSystem(patched, n, dies)
             try:
-                with locked(folder):
-                    save_index(folder, newer)
+                with folders.locked(folder):
+                    folders.save_index(folder, newer)
             except (DocumentError, KilledError) as error:
                 reasons.add(str(error))
         states.add(text := text_in(folder))
         assert text in (OLD, NEW)
         if not dies:  # one state may not have been removed
-            assert len(names_in(folder) - {read_manifest(folder)["state"]}) <= 1
+            assert len(names_in(folder) - {folders.read_manifest(folder)["state"]}) <= 1
         if system.left >= 0:
             break
-        with locked(folder):  # the next writer, after which nothing is left of the one that failed
-            save_index(folder, older)
-        assert names_in(folder) == {read_manifest(folder)["state"]}
+        with folders.locked(folder):  # the next writer, after which nothing is left of the one that failed
+            folders.save_index(folder, older)
+        assert names_in(folder) == {folders.read_manifest(folder)["state"]}
     assert n > 12
     assert states == {OLD, NEW}
     [reason] = reasons
@@ -127,7 +120,7 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
         except DocumentError as error:
             errors.append(str(error))
 
-    with locked(folder):
+    with folders.locked(folder):
         thread = Thread(target=second)
         thread.start()
         thread.join()
@@ -142,11 +135,13 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
         ("files.jsonl", "changed"),
         ("vectors.npy", "cut"),
         ("ann.npy", "missing"),
-        *((MANIFEST, how) for how in ("changed", "cut", "missing")),
+        *((folders.MANIFEST, how) for how in ("changed", "cut", "missing")),
     ],
 )
 def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part, how):
-    path = folder / part if part == MANIFEST else folder / read_manifest(folder)["state"] / part
+    path = (
+        folder / part if part == folders.MANIFEST else folder / folders.read_manifest(folder)["state"] / part
+    )
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -157,8 +152,8 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
         changed[len(content) // 2] ^= 1
         path.write_bytes(changed)
     with pytest.raises(DocumentError, match=r"holds no index|is damaged \(.+\): index the corpus again"):
-        open_index(folder)
-    if (part, how) != (MANIFEST, "missing"):
+        folders.open_index(folder)
+    if (part, how) != (folders.MANIFEST, "missing"):
         with pytest.raises(DocumentError, match="--rebuild"):
             update(corpus, folder, encoder)
     update(corpus, folder, encoder, rebuild=True)
@@ -166,21 +161,21 @@ def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part,
 
 
 def test_a_folder_of_an_earlier_version_is_indexed_anew(folder, corpus, encoder):
-    manifest = read_manifest(folder) | {"version": 2, "parts": {}}
+    manifest = folders.read_manifest(folder) | {"version": 2, "parts": {}}
     sign(folder, manifest)
     (folder / "vectors-0123abcd.npy").write_bytes(b"of version 2")
     with pytest.raises(DocumentError, match="written by an older version"):
         update(corpus, folder, encoder)
     update(corpus, folder, encoder, rebuild=True)
     assert text_in(folder) == OLD
-    assert names_in(folder) == {read_manifest(folder)["state"]}
+    assert names_in(folder) == {folders.read_manifest(folder)["state"]}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "[" * 100_000])
 def test_a_manifest_that_is_no_object_is_refused(folder, content):
-    (folder / MANIFEST).write_text(content)
+    (folder / folders.MANIFEST).write_text(content)
     with pytest.raises(DocumentError, match="damaged"):
-        open_index(folder)
+        folders.open_index(folder)
 
 
 def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
