@@ -198,6 +198,7 @@ def slides_text(slides: Iterable[Any], reading: Reading) -> tuple[str, tuple[Sec
         if about.get(f"{PRESENTATION}background-objects-visible") != "false":  # said once
             master = reading.around.pop(slide.get(f"{DRAW}master-page-name"), ())
             own = [each for each in master if f"{PRESENTATION}class" not in each.attrib]
+            own = [each for each in own if each.tag != f"{PRESENTATION}notes"]
             texts += [block.text for block in blocks_of(own, reading)]
         feet = (kind for kind in FEET if about.get(f"{PRESENTATION}display-{kind}") == "true")
         texts += [reading.around.pop(slide.get(f"{PRESENTATION}use-{kind}-name"), "") for kind in feet]

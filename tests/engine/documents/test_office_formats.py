@@ -529,7 +529,8 @@ def test_sheets_and_slides_of_libreoffice_are_read(block, monkeypatch):
     about = 'draw:style-name="s" draw:master-page-name="M" presentation:use-footer-name="f"'
     page = f"<draw:page {about}>{title}<draw:rect><text:p>Bees fly.</text:p></draw:rect></draw:page>"
     foot = '<presentation:footer-decl presentation:name="f">May</presentation:footer-decl>'
-    master = '<style:master-page style:name="M"><text:p>Ann</text:p></style:master-page>'
+    master = '<style:master-page style:name="M"><text:p>Ann</text:p>{}</style:master-page>'
+    master = master.format("<presentation:notes><text:p>Click here</text:p></presentation:notes>")
     style = "<style:style style:name='{}'><style:drawing-page-properties presentation:{}/></style:style>"
     styles = style.format("h", "visibility='hidden'") + style.format("s", "display-footer='true'")
     body = f"{foot}{page}<draw:page draw:style-name='h'/>{page}"
