@@ -75,12 +75,6 @@ def test_a_document_without_words_of_a_language_has_that_of_most_others():
         ("Who wrote 论语?", True),
         ("The café of Île de la Cité was opened in 1931, and it is still there.", True),
         ("Wann wurde der Turm von Vardholm fertig?", False),
-        ("La tour est finie dans une ville que les gens aiment.", False),
-        ("¿Cuándo se terminó la torre de los ingenieros?", False),
-        ("塔はいつ完成しましたか", False),
-        ("Когда была закончена башня?", False),
-        ("Kule ne zaman yapıldı?", False),
-        ("متى بني البرج؟", False),
         ("Der Turm wurde 1891 gebaut. Er steht am Hafen und war lange das höchste Haus in der Stadt.", False),
     ],
 )

@@ -80,7 +80,6 @@ def test_a_line_of_json_states_its_day_and_tags():
         "---\nA rule, and another one: [\n---\ntext",
         "---\njust words\n---\n",
         "---\n" + "[" * 5000 + "\n---\n",
-        "---\na: &a [x]\nb: &b [*a, *c]\n---\n",
         "---\nx: " + "y" * 20_000 + "\ndate: 2026-05-01\n---\n",
         " ---\ndate: 2026-05-01\n---\n",
     ],

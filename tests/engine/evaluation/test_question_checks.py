@@ -46,7 +46,6 @@ def test_the_bundled_questions_have_no_problem(bundled, questions):
         ("all\n\n  of\tthem", "all\nof them"),
         (" lamp\u2010keeper slept.\n", "lamp-keeper slept."),
         ("The harbor master closed the gate at nine.", "The harbour master closed the gate at nine."),
-        ("A harbour master closed the gate at nine.", "The harbour master closed the gate at nine."),
         ("storms came late; the lamp keeper sleeps", "Storms came late; the lamp-keeper slept"),
         ("The gate closed at night.", "The gate is closed at night."),
         ("THE GATE IS CLOSED", "The gate is closed"),

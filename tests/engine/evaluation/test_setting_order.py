@@ -46,13 +46,6 @@ def test_nothing_is_sure_where_drafts_point_away_from_what_is_expected():
     assert found.p_value == 1
 
 
-def test_many_labelled_questions_decide_alone_and_many_drafts_do_not():
-    values = np.repeat([[0.5], [0.4]], 100_000, axis=1)
-    labelled, drafted = (gains([FIRST, SECOND], values, np.full(100_000, one))[1] for one in (False, True))
-    assert labelled == pytest.approx(-0.1, abs=1e-3)
-    assert drafted == pytest.approx((2 * 0.1 - 0.2) / 3, abs=1e-3)
-
-
 def test_a_setting_that_was_not_measured_elsewhere_rests_more_on_the_questions():
     """By hand: the variance of 0, 0.1 and -0.1 is 0.02 / 3, so the precisions are 37.5 and 250."""
     values = np.repeat([[0.5], [0.3]], 50, axis=1)

@@ -87,9 +87,7 @@ def test_candidates_are_the_sentences_whole_wherever_chunks_are_cut(encoder, tex
     "heading",
     [
         "# One",
-        "###### Six deep",
         "= Title =",
-        "== Part two ==",
         " # Indented",
         "2. Copenhagen, Denmark",
         "Upkeep",

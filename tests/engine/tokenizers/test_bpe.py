@@ -72,16 +72,6 @@ def merged(symbols, rank):
     return [symbol for symbol in merge(symbols, rank) if symbol]
 
 
-def test_the_best_pair_is_merged_first_and_of_equals_the_leftmost():
-    rank = rank_of("b c", "a b", "a bc")
-    assert merged("abc", rank) == ["abc"]
-    assert merged("abab", rank) == ["ab", "ab"]
-    assert merged("aaa", lambda left, right: 0 if left == right else None) == ["aa", "a"]
-    symbols = list("abc")
-    assert list(merges(symbols, rank)) == [(("b", "c"), 0), (("a", "bc"), 2)]
-    assert symbols == ["abc", "", ""]
-
-
 @given(word=st.text("abc", max_size=12), pairs=st.permutations(["a b", "b c", "c a", "a a", "a bc", "bc ab"]))
 def test_each_merge_is_the_best_of_those_there_are(word, pairs):
     rank = rank_of(*pairs)
