@@ -5,29 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import (
-    MAGNIFIED,
-    STRUCTURE,
-    UPSTREAM,
-    assert_usable,
-    findings,
-    findings_in_both_themes,
-    resize,
-)
-from tests.browser.conftest import (
-    NARROW,
-    TITLES,
-    WIDE,
-    assert_fits,
-    figures,
-    go_to,
-    open_section,
-    open_sidebar,
-    open_tab,
-    settled,
-    title_of,
-    visit,
-)
+from tests.browser import accessibility, conftest
 from tests.browser.visitor import visiting
 
 ANSWERED = "What happens to text beyond the token limit?"
@@ -115,12 +93,12 @@ FORMER = {
 @pytest.fixture(scope="module")
 def toured(kept_tab, app):
     """A tab in which a question was answered from the shortest document, by a text too."""
-    visit(kept_tab, app, search="inside_the_pipeline.md")
+    conftest.visit(kept_tab, app, search="inside_the_pipeline.md")
     kept_tab.get_by_test_id("stButtonGroup").get_by_text(ANSWERED).click()
     expect(kept_tab.get_by_role("tab", name="Sources")).to_be_visible()
     kept_tab.get_by_role("button", name="write it in sentences").click()
     expect(kept_tab.get_by_role("tab", name="Exact prompt")).to_be_visible()
-    settled(kept_tab)
+    conftest.settled(kept_tab)
     return kept_tab
 
 
@@ -130,43 +108,45 @@ def seen():
     return {}
 
 
-@pytest.mark.parametrize("address", TITLES)
+@pytest.mark.parametrize("address", conftest.TITLES)
 def test_a_page_opened_by_the_menu_is_whole_accessible_and_fits_every_screen(toured, address, seen):
-    go_to(toured, TITLES[address])
+    conftest.go_to(toured, conftest.TITLES[address])
     shown, n_figures = SHOWN[address], FIGURES.get(address, {})
     found, scanned = [], "html"
     for tab in shown if isinstance(shown, dict) else [None]:
-        part = open_tab(toured, tab) if tab else toured.get_by_test_id("stMain")
+        part = conftest.open_tab(toured, tab) if tab else toured.get_by_test_id("stMain")
         expect(part).to_contain_text(shown[tab] if tab else shown)
         count = n_figures.get(tab) if isinstance(n_figures, dict) else n_figures
         if count is not None:
-            expect(figures(toured)).to_have_count(count)
-        assert_fits(toured)
+            expect(conftest.figures(toured)).to_have_count(count)
+        conftest.assert_fits(toured)
         assert len(controls := toured.evaluate(CONTROLS)) <= MOST_CONTROLS, controls
-        found += findings_in_both_themes(toured, scanned)
-        for screen in (MAGNIFIED, NARROW):
-            resize(toured, screen)
-            assert_fits(toured)
-        found += findings(toured, scanned, **STRUCTURE)  # colours do not depend on the width
-        toured.set_viewport_size(WIDE)
+        found += accessibility.findings_in_both_themes(toured, scanned)
+        for screen in (accessibility.MAGNIFIED, conftest.NARROW):
+            accessibility.resize(toured, screen)
+            conftest.assert_fits(toured)
+        found += accessibility.findings(
+            toured, scanned, **accessibility.STRUCTURE
+        )  # colours do not depend on the width
+        toured.set_viewport_size(conftest.WIDE)
         scanned = "[role=tabpanel]"  # what is around the tabs stays
     assert not [finding for finding in found if finding["known"] < 0]
     seen[address] = {finding["known"] for finding in found}
 
 
 def test_every_known_finding_still_occurs(seen):
-    if set(seen) != set(TITLES):
+    if set(seen) != set(conftest.TITLES):
         pytest.skip("not all pages were opened")
-    assert set().union(*seen.values()) == set(range(len(UPSTREAM)))
+    assert set().union(*seen.values()) == set(range(len(accessibility.UPSTREAM)))
 
 
 def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_less_motion(toured):
-    go_to(toured, TITLES["positions"])
-    title, colours = title_of(toured), set()
+    conftest.go_to(toured, conftest.TITLES["positions"])
+    title, colours = conftest.title_of(toured), set()
     for scheme in ("light", "dark"):
         toured.emulate_media(color_scheme=scheme)
         for part in (".xtick text", ".ytick text", ".xtitle"):
-            axis, wanted = figures(toured).locator(part).first, None
+            axis, wanted = conftest.figures(toured).locator(part).first, None
             for _ in range(300):  # the theme follows a moment later, and the figures after it
                 wanted = title.evaluate("title => getComputedStyle(title).color")
                 if wanted not in colours and axis.evaluate("axis => getComputedStyle(axis).fill") == wanted:
@@ -185,14 +165,14 @@ def test_axes_have_the_colour_of_text_and_nothing_moves_for_readers_who_want_les
 
 
 def test_on_a_phone_the_menu_of_the_sidebar_opens_pages(narrow_tab, app):
-    visit(narrow_tab, app)
+    conftest.visit(narrow_tab, app)
     for address in ("broken", "documents"):
-        go_to(narrow_tab, TITLES[address])
-        assert_fits(narrow_tab)
-    open_sidebar(narrow_tab)
-    open_section(narrow_tab, "Chunks")
-    settled(narrow_tab)
-    assert_usable(narrow_tab)
+        conftest.go_to(narrow_tab, conftest.TITLES[address])
+        conftest.assert_fits(narrow_tab)
+    conftest.open_sidebar(narrow_tab)
+    conftest.open_section(narrow_tab, "Chunks")
+    conftest.settled(narrow_tab)
+    accessibility.assert_usable(narrow_tab)
 
 
 def test_former_addresses_lead_to_where_their_pages_are_now(tab, app):
