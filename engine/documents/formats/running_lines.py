@@ -30,7 +30,11 @@ NUMBERED = re.compile(
 )
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
-BETWEEN = re.compile(rf"[ivxlc]{{1,7}}|(?![a-zà-ÿ])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}", re.DOTALL)
+BETWEEN = re.compile(
+    r"[ivxlc]{1,7}|\d{1,4}\t[^\n]{1,80}|[^\n]{1,80}\t\d{1,4}|"
+    rf"(?![a-zà-ÿ]+[\s,-])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}",
+    re.DOTALL,
+)
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
