@@ -16,7 +16,7 @@ import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, TOUCHING, Glyph, around, in_reading_order
 from .pdf_grids import Rules, merged
-from .pdf_layout import BULLET, EXACT, LEAST_BREAK, Rule, Segment
+from .pdf_layout import ALIGNED, BULLET, EXACT, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line
@@ -47,9 +47,11 @@ STROKES = {"d\u0304": "đ", "D\u0304": "Đ"}
 STRAY_ACCENT, FARTHEST = re.compile(rf"[ \0]+[{''.join(ACCENTS)}](?=\s|$)"), 200  # characters
 NEAR, LEAST_BLANK, SPACED, NARROW, LONGEST = 8, 0.1, 0.12, 0.18, 8  # letters, and times their height
 CORK = dict(zip("\x1b\x1c\x1d\x1e\x1fÿ¿", "ﬀﬁﬂﬃﬄß£", strict=True))  # codes of the bitmap fonts of TeX
+NO_LETTERS = {"\0", "_", *ACCENTS}  # between which gaps tell nothing
 SINGLE = "".join(ACCENTS) + RIGHT  # letters that are read one by one
 # Lines of fractions: points at most, times the height of numbers to them, and the share that numbers fill.
 LONGEST_FRACTION, FRACTION, FILLED = 60, 1.2, 0.75
+LONGEST_STROKE = 8.0  # points: of an underscore
 LEVEL = 0.1  # times the height of letters: differences of it
 WIDEST, WIDEST_SIGN, SIGNS_FROM = 0.8, 1.5, 0x2E80  # their width in a word, also where they are signs of CJK
 SAME = 0.001  # times it: a difference by rounding
@@ -109,7 +111,8 @@ def segments_of(
         near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))]
         return any(low < middle < high for _, low, high in near)
 
-    runs = with_fractions(characters, runs_of(text, by_turn[0], block_of), lines)
+    strokes = [each for each in lines.horizontal if each[2] - each[1] < LONGEST_STROKE]
+    runs = with_fractions(characters, runs_of(text, by_turn[0], strokes, block_of), lines)
     for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
         own = block_of(at[0]) if block_of else None
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
@@ -170,7 +173,9 @@ def segments_of(
         yield whole
 
 
-def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Iterator[Run]:
+def runs_of(
+    text: Any, rules: Sequence[Rule], strokes: Sequence[Rule], block_of: BlockOf | None
+) -> Iterator[Run]:
     """Yield the words of a page, as one those of a line that `segments_of` would join by blanks anyway.
 
     They come with the blank before them, the places of the characters, the quarter turns of the line, whether
@@ -184,6 +189,7 @@ def runs_of(text: Any, rules: Sequence[Rule], block_of: BlockOf | None) -> Itera
     written, places = without_repeated(characters, written, places)
     written, places = without_thin_blanks(characters, written, places)
     written, places = with_accents_at_letters(characters, written, places)
+    written, places = with_underscores(characters, written, places, strokes)
     if block_of:
         written, places = parted(written, places, block_of)
     for is_judged in (False, True):
@@ -356,7 +362,7 @@ def with_blanks(characters: Any, written: str, places: Sequence[int]) -> tuple[s
     """
     import pypdfium2.raw as pdfium
 
-    at = [n for n, sign in enumerate(written) if not sign.isspace() and sign != "\0" and sign not in ACCENTS]
+    at = [n for n, sign in enumerate(written) if not sign.isspace() and sign not in NO_LETTERS]
     boxes = boxes_of(characters, [places[n] for n in at])
     lefts, tops, rights, bottoms = boxes.T
     heights = np.maximum(tops - bottoms, 1.0)[1:]
@@ -663,6 +669,27 @@ def with_accents_at_letters(
                     break
     kept = [n for n in range(len(signs)) if n not in left_out] if left_out else []
     return ("".join(signs[n] for n in kept), [places[n] for n in kept]) if kept else (written, places)
+
+
+def with_underscores(
+    characters: Any, written: str, places: Sequence[int], strokes: Sequence[Rule]
+) -> tuple[str, Sequence[int]]:
+    """Return characters and places with the underscores that TeX draws as strokes between two letters."""
+    import pypdfium2.raw as pdfium
+
+    if not strokes:
+        return written, places
+    at = [n for n, sign in enumerate(written) if sign.isalnum()]
+    lefts, tops, rights, bottoms = boxes_of(characters, [places[n] for n in at]).T
+    middles, signs = (tops + bottoms) / 2, [*written]
+    for y, left, right in strokes:
+        on_line = (bottoms - ALIGNED < y) & (y < middles)
+        before = np.flatnonzero(on_line & (np.abs(rights - left) < ALIGNED))
+        behind = np.flatnonzero(on_line & (np.abs(lefts - right) < ALIGNED))
+        if before.size and behind.size and written[(n := at[before[0]] + 1) : at[behind[0]]] == " ":
+            is_made = pdfium.FPDFText_IsGenerated(characters, places[n]) == 1
+            signs[n] = "_" if is_made else " "  # which may be underlined
+    return "".join(signs), places
 
 
 def with_accents(letters: Iterable[tuple[str, Box]]) -> Iterator[tuple[str, Box]]:
