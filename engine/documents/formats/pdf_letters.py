@@ -111,7 +111,7 @@ def segments_of(
         near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))]
         return any(low < middle < high for _, low, high in near)
 
-    strokes = [each for each in lines.horizontal if each[2] - each[1] < LONGEST_STROKE]
+    strokes = [each for each in merged(lines.horizontal) if each[2] - each[1] < LONGEST_STROKE]
     runs = with_fractions(characters, runs_of(text, by_turn[0], strokes, block_of), lines)
     for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
         own = block_of(at[0]) if block_of else None
