@@ -1,6 +1,10 @@
 """A PDF file as simple as one can be, for tests and benchmarks of reading them."""
 
+import zlib
 from itertools import accumulate
+
+PICTURE = b"q 600 0 0 800 0 0 cm /Im Do Q"
+GREY = zlib.compress(b"\x80" * 64)
 
 
 def make_pdf(*pages: str) -> bytes:
@@ -30,3 +34,45 @@ def pdf_of(objects: list[bytes]) -> bytes:
     n = len(objects) + 1
     head = b"%%PDF-1.4\n%sxref\n0 %d\n0000000000 65535 f \n%s" % (b"".join(parts), n, table)
     return head + b"trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (n, end)
+
+
+def shown(*places, size=11):
+    """The operators that write texts at their places (x, y)."""
+    return b"".join(
+        b"BT /F1 %d Tf %d %d Td (%s) Tj ET\n" % (size, x, y, text.encode("latin-1")) for x, y, text in places
+    )
+
+
+def placed(rows, at, top=700, step=14):
+    """Places of the cells of rows that are not empty."""
+    cells = ((x, top - step * n, cell) for n, row in enumerate(rows) for x, cell in zip(at, row, strict=True))
+    return [place for place in cells if place[2]]
+
+
+def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFont/Helvetica"):
+    """A PDF of pages with these operators; the annotations are those of the first page."""
+    n = len(pages)
+    first = 5 + 2 * n  # the number of the first annotation
+    ids = b" ".join(b"%d 0 R" % (first + number) for number in range(len(annotations)))
+    kids = b" ".join(b"%d 0 R" % (5 + 2 * number) for number in range(n))
+    form = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 9 Tf)>>" % ids if fields else b""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R%s>>" % form,
+        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, n),
+        b"<</Type/Font%s>>" % font,
+        b"<</Type/XObject/Subtype/Image/Width 8/Height 8/ColorSpace/DeviceGray/BitsPerComponent 8"
+        b"/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(GREY), GREY),
+    ]
+    for number, content in enumerate(pages):
+        notes = b"/Annots[%s]" % ids if ids and not number else b""
+        objects += [
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R%s/Resources<</Font<</F1 3 0 R>>"
+            b"/XObject<</Im 4 0 R>>>>>>" % (6 + 2 * number, notes),
+            b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+        ]
+    return pdf_of([*objects, *annotations])
+
+
+def grid(*lines):
+    """The operators that draw straight lines, each from one point to another."""
+    return b"".join(b"%d %d m %d %d l S\n" % line for line in lines)

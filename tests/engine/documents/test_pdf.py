@@ -1,7 +1,6 @@
 """PDF files: columns, tables, forms, scans and fonts; what a reader sees is in the text or in the notes."""
 
 import io
-import zlib
 
 import pypdfium2
 import pytest
@@ -16,48 +15,8 @@ from engine.documents.formats.pdf_page import Page
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
 from tests.one_document import parse_document
-from tests.pdf_file import make_pdf, pdf_of
+from tests.pdf_file import PICTURE, drawn_pdf, grid, make_pdf, placed, shown
 from tests.text_files import packed
-
-PICTURE = b"q 600 0 0 800 0 0 cm /Im Do Q"
-GREY = zlib.compress(b"\x80" * 64)
-
-
-def shown(*places, size=11):
-    """The operators that write texts at their places (x, y)."""
-    return b"".join(
-        b"BT /F1 %d Tf %d %d Td (%s) Tj ET\n" % (size, x, y, text.encode("latin-1")) for x, y, text in places
-    )
-
-
-def placed(rows, at, top=700, step=14):
-    """Places of the cells of rows that are not empty."""
-    cells = ((x, top - step * n, cell) for n, row in enumerate(rows) for x, cell in zip(at, row, strict=True))
-    return [place for place in cells if place[2]]
-
-
-def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFont/Helvetica"):
-    """A PDF of pages with these operators; the annotations are those of the first page."""
-    n = len(pages)
-    first = 5 + 2 * n  # the number of the first annotation
-    ids = b" ".join(b"%d 0 R" % (first + number) for number in range(len(annotations)))
-    kids = b" ".join(b"%d 0 R" % (5 + 2 * number) for number in range(n))
-    form = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 9 Tf)>>" % ids if fields else b""
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R%s>>" % form,
-        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, n),
-        b"<</Type/Font%s>>" % font,
-        b"<</Type/XObject/Subtype/Image/Width 8/Height 8/ColorSpace/DeviceGray/BitsPerComponent 8"
-        b"/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(GREY), GREY),
-    ]
-    for number, content in enumerate(pages):
-        notes = b"/Annots[%s]" % ids if ids and not number else b""
-        objects += [
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R%s/Resources<</Font<</F1 3 0 R>>"
-            b"/XObject<</Im 4 0 R>>>>>>" % (6 + 2 * number, notes),
-            b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
-        ]
-    return pdf_of([*objects, *annotations])
 
 
 def read(*pages, **parts):
@@ -135,11 +94,6 @@ def test_lines_of_one_cell_are_joined_and_items_of_lists_are_no_cells():
     for first, second in (("1.", "2."), ("1", "2"), ("4.1", "4.2")):
         items = placed([(first, "Open the lid."), (second, "Press the button.")], (50, 80))
         assert read(shown(*items)).text == f"{first} Open the lid.\n{second} Press the button."
-
-
-def grid(*lines):
-    """The operators that draw straight lines, each from one point to another."""
-    return b"".join(b"%d %d m %d %d l S\n" % line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,190 @@
+"""Pages of reports, invoices, papers and leaflets, whose tables and columns are not drawn alike."""
+
+import pytest
+
+from engine.documents.formats.running_lines import with_whole_sentences, without_running_lines
+from tests.one_document import parse_document
+from tests.pdf_file import drawn_pdf, grid, placed, shown
+
+LINE = "The survey of the year went to all farms of the valley, and most of them"
+PROSE = [f"{LINE} sent it back before {day} May," for day in range(1, 25)]
+ROWS = [("Town", "2024", "2025"), ("Oslo", "12", "14"), ("Rome", "900", "905"), ("Bern", "41", "39")]
+TABLE = "\n".join(map(" | ".join, ROWS))
+
+
+def text_of(*pages):
+    return parse_document("a.pdf", drawn_pdf(*pages)).text
+
+
+def box(left, bottom, right, top, color="0.9"):
+    """The operators that fill a box with a grey between 0 and 1."""
+    return f"{color} g {left} {bottom} {right - left} {top - bottom} re f 0 g\n".encode()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # lines between the cells of the first row, or of every other one
+        [(60, y, 360, y) for y in (712, 698, 684, 670, 656)]
+        + [(x, 698, x, 712) for x in (60, 160, 260, 360)],
+        [(60, y, 360, y) for y in (712, 698, 684, 670, 656)]
+        + [(x, y, x, y + 14) for x in (60, 160, 260, 360) for y in (698, 670)],
+        # none before the names, and none between rows
+        [(60, 698, 360, 698), (60, 656, 360, 656)] + [(x, 656, x, 712) for x in (160, 260, 360)],
+    ],
+)
+@pytest.mark.reads("PDF", "tables row by row, cells between ` | `")
+def test_cells_are_parted_where_only_other_rows_have_a_line(lines):
+    assert text_of(grid(*lines) + shown(*placed(ROWS, (62, 162, 262), 702))) == TABLE
+
+
+def test_rows_between_two_lines_are_parted_below_heads_of_two_rows():
+    heads = [(62, 730, "Town"), (162, 737, "Visitors"), (162, 726, "in 1,000"), (262, 730, "Change")]
+    body = placed(
+        [
+            ("Oslo", "12", "1"),
+            ("Rome", "900", "5"),
+            ("Bern", "41", "2"),
+            ("Vik", "3", "1"),
+            ("Ulm", "8", "0"),
+        ],
+        (62, 162, 262),
+    )
+    lines = [(60, y, 360, y) for y in (762, 748, 714, 636)] + [(x, 636, x, 762) for x in (60, 160, 260, 360)]
+    years = placed([("Place", "2024", "2025")], (62, 162, 262), 751)
+    assert text_of(grid(*lines) + shown(*years, *heads, *body)).splitlines()[1:] == [
+        "Town | Visitors in 1,000 | Change", "Oslo | 12 | 1", "Rome | 900 | 5", "Bern | 41 | 2", "Vik | 3 | 1",
+        "Ulm | 8 | 0",
+    ]  # fmt: skip
+
+
+def test_boxes_that_nobody_sees_are_no_lines_of_a_table():
+    cells = placed(ROWS, (62, 162, 262), 702)
+    seen = b"".join(box(x, y, x + 98, y + 13) for x in (60, 160, 260) for y in (698, 684, 670, 656))
+    behind = b"".join(box(x + 2, y + 2, x + 45, y + 11) for x, y, _ in ((x, y - 4, t) for x, y, t in cells))
+    assert text_of(seen + behind + shown(*cells)) == TABLE
+    lines = [
+        (60, 700 - 14 * n, line) for n, line in enumerate(("The gate closes at nine,", "or at ten in May."))
+    ]
+    white = b"".join(box(60 + 20 * n, y - 3, 200 - 30 * n, y + 11, "1") for n, (_, y, _) in enumerate(lines))
+    assert text_of(white + shown(*lines)) == "The gate closes at nine,\nor at ten in May."
+
+
+def test_a_note_in_a_merged_cell_stands_once():
+    lines = [(60, y, 360, y) for y in (712, 698, 684, 670, 656, 642)]
+    lines += [(x, 656, x, 712) for x in (60, 160, 260, 360)] + [(60, 642, 60, 656), (360, 642, 360, 656)]
+    note = (64, 646, "Figures of 2025 are not final.")
+    assert text_of(grid(*lines) + shown(*placed(ROWS, (62, 162, 262), 702), note)).endswith(
+        "Bern | 41 | 39\nFigures of 2025 are not final."
+    )
+
+
+def test_a_ruled_table_on_a_turned_page_is_read_row_by_row():
+    lines = [(60, y, 360, y) for y in (712, 698, 684, 670, 656)] + [
+        (x, 656, x, 712) for x in (60, 160, 260, 360)
+    ]
+    flat = grid(*lines) + shown(*placed(ROWS, (62, 162, 262), 702))
+    assert text_of(b"q 0 1 -1 0 800 0 cm " + flat + b" Q") == TABLE
+
+
+def test_a_head_over_two_columns_does_not_join_their_cells():
+    head = [(60, 714, "Item"), (160, 714, "Rate and price"), (330, 714, "Sum")]
+    body = placed([("Bolt", "2", "0.50", "1.00"), ("Screw", "4", "0.25", "1.00")], (60, 160, 220, 330))
+    assert text_of(shown(*head, *body)).splitlines()[1:] == [
+        "Bolt | 2 | 0.50 | 1.00",
+        "Screw | 4 | 0.25 | 1.00",
+    ]
+
+
+def test_a_table_below_a_heading_has_columns_of_its_own():
+    first = placed([("Start", "End", "Shows"), ("1 May", "9 May", "48")], (50, 120, 190), 700, 12)
+    second = placed(
+        [("Month", "Shows", "Sum"), ("May", "48", "900"), ("June", "50", "950")], (50, 150, 230), 660, 12
+    )
+    text = text_of(shown(*first, (50, 674, "Totals"), *second))
+    assert "1 May | 9 May | 48" in text
+    assert "May | 48 | 900\nJune | 50 | 950" in text
+
+
+def test_a_row_of_many_cells_by_itself_keeps_them():
+    row = placed([("3", "SCR-1", "12/26", "4DX", "9:30", "Daily", "$300")], (50, 90, 150, 200, 250, 300, 350))
+    assert text_of(shown((50, 720, "Shows"), *row, (50, 680, "(116 minutes)"))).splitlines()[1] == (
+        "3 | SCR-1 | 12/26 | 4DX | 9:30 | Daily | $300"
+    )
+
+
+def test_text_beside_lines_at_other_heights_is_a_column():
+    left = [
+        (50, 700 - 31 * n, text) for n, text in enumerate(("Under 15", "15 to 24", "25 to 44", "45 to 64"))
+    ]
+    right = [(320, 706 - 12 * n, line[40:]) for n, line in enumerate(PROSE[:10])]
+    text = text_of(shown(*left, *right))
+    assert "\n".join(line[40:].strip() for line in PROSE[:10]) in text
+    assert "|" not in text
+
+
+def test_prose_around_a_ruled_table_goes_on_without_it():
+    wide = [(50, 700 - 12 * n, line) for n, line in enumerate(PROSE[:2])]
+    beside = [(50, 676 - 12 * n, line[:45]) for n, line in enumerate(PROSE[2:8])]
+    below = [(50, 604 - 12 * n, line) for n, line in enumerate(PROSE[8:11])]
+    lines = [(400, y, 580, y) for y in (684, 670, 656, 642, 628)] + [
+        (x, 628, x, 684) for x in (400, 460, 520, 580)
+    ]
+    text = text_of(shown(*wide, *beside, *below) + grid(*lines) + shown(*placed(ROWS, (402, 462, 522), 674)))
+    assert "\n".join([*(line[:45] for line in PROSE[2:8]), *PROSE[8:11]]) in text
+    assert TABLE in text
+
+
+def test_a_masthead_above_a_line_is_read_before_the_columns_below_it():
+    columns = [(x, 690 - 12 * n, line[:40]) for x in (50, 310) for n, line in enumerate(PROSE)]
+    head = [
+        (50, 740, "Proposed Rules"),
+        (310, 744, "Register"),
+        (310, 730, "Vol. 85"),
+        (310, 716, "Thursday"),
+    ]
+    text = text_of(grid((50, 706, 560, 706)) + shown(*head, *columns))
+    assert text.index("Thursday") < text.index(PROSE[0][:40])
+
+
+def test_what_is_cut_off_or_tilted_or_drawn_twice_is_no_part_of_a_line():
+    assert text_of(shown((50, 700, "The gate is shut."), (640, 700, "The other page"))) == "The gate is shut."
+    twice = shown((50, 700, "Saddle shop")) + shown((51, 699, "Saddle shop"))
+    assert text_of(twice) == "Saddle shop"
+    letters = b"".join(
+        shown((50 + 9 * n + move, 700 - move, each), size=16)
+        for n, each in enumerate("houses")
+        for move in (0, 1)
+    )
+    assert text_of(letters) == "houses"
+    draft = b"BT /F1 40 Tf 0.87 0.5 -0.5 0.87 60 560 Tm (Draft of May) Tj ET\n"
+    assert text_of(shown((50, 700, "The gate is shut."), (50, 686, "It opens at nine.")) + draft) == (
+        "The gate is shut.\nIt opens at nine.\n\nDraft of May"
+    )
+
+
+def test_a_stroke_between_letters_is_an_underscore():
+    stroke = grid((72, 699, 76, 699))
+    assert text_of(shown((50, 700, "ruoc"), (76, 700, "zhang@brown.edu")) + stroke).startswith("ruoc_zhang@")
+
+
+def test_numbers_of_pages_are_known_by_their_word_or_as_roman_numerals():
+    body = ["The first of the parts.", "The second of the parts.", "The third of the parts."]
+    for feet in (
+        ("Campus Attacks Page 5", "Campus Attacks Page 6", "Campus Attacks Page 7"),
+        ("xiii", "xiv", "xv"),
+        ("", "21", "22"),
+    ):
+        pages = [f"{text}\n\n{foot}".strip() for text, foot in zip(body, feet, strict=True)]
+        assert [page.split("\n")[0] for page in without_running_lines(pages)] == body
+        assert not any(map(str.isdigit, "".join(without_running_lines(pages))))
+
+
+@pytest.mark.parametrize("between", ["arXiv:2103.15348v2 [cs.CV] 21 Jun 2021", "2\tZ. Shen et al.", "xiv"])
+@pytest.mark.parametrize(
+    ("end", "start"), [("a wide range of", "documents and tables."), ("as in [11,", "37], of tables.")]
+)
+def test_a_sentence_goes_on_behind_stamps_and_heads(between, end, start):
+    opened = f"{LINE} {end}"
+    whole = "\n\n".join(with_whole_sentences([f"{opened}\n\n{between}", start]))
+    assert f"{opened}\n\n{start}" in whole
