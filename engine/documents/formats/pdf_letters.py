@@ -61,7 +61,7 @@ WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
 LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali that stand before their letter
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
-TWICE, MAX_TWICE, SHADOW = re.compile(r"(\w)(?=\1)"), 20, 0.3  # letters, and times the width of one
+TWICE, MAX_TWICE, SHADOW = re.compile(r"(\w)(?=\1)"), 6, 0.3  # letters, and times the width of one
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
 HANGUL = re.compile("[\uac00-\ud7a3]{2}")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
@@ -108,7 +108,7 @@ def segments_of(
     def crosses(start: float, end: float, middle: float) -> bool:
         """Whether a vertical line crosses the gap between two places."""
         rules = by_turn[turns % TILTED]
-        near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))]
+        near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))] if rules else ()
         return any(low < middle < high for _, low, high in near)
 
     strokes = [each for each in merged(lines.horizontal) if each[2] - each[1] < LONGEST_STROKE]
@@ -211,7 +211,7 @@ def runs_of(
         if moved.keys() >= {*places[start:stop]}:
             left, bottom, right, top = around(moved[place] for place in places[start:stop])
             corners[:] = left, top, right, bottom
-    for word, start in enumerate(spans[:, 0].tolist()):
+    for word, start in enumerate([] if written.isascii() else spans[:, 0].tolist()):
         if BULLET.match(written[start].translate(BULLETS)):  # of a font with one box for all its symbols
             *_, line, size = glyph_of(characters, places[start])
             edges[word, :, 1] = np.minimum(edges[word, :, 1], line + size)

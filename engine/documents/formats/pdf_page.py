@@ -75,10 +75,10 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     found.n_tags = tags.n_children if tags else 0
     found_segments = segments_of(text, rules, tags.block_of if tags else None)
     drawn: dict[str, list[Segment]] = defaultdict(list)
-    segments = []
+    segments, edges = [], page.get_bbox()
     for turns, segment, font in found_segments:
         is_again = any(is_over(segment, other) for other in drawn[segment.text])
-        if not is_again and is_within(segment, turned(page.get_bbox(), turns)):
+        if not is_again and is_within(segment, turned(edges, turns)):
             drawn[segment.text].append(segment)
             segments.append((turns, segment, font))
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
@@ -112,9 +112,9 @@ def is_over(segment: Segment, other: Segment) -> bool:
 
 
 def is_within(segment: Segment, box: Box) -> bool:
-    """Whether the middle of a segment is on the page, as of what is cut off it is not."""
+    """Whether a part of a segment is on the page, as nothing of what is cut off is."""
     left, bottom, right, top = box
-    return left < (segment.left + segment.right) / 2 < right and bottom < segment.middle < top
+    return left < segment.right and segment.left < right and bottom < segment.top and segment.bottom < top
 
 
 def recognise(page: Any, found: Page) -> None:
