@@ -33,7 +33,6 @@ def box(left, bottom, right, top, color="0.9"):
         [(60, 698, 360, 698), (60, 656, 360, 656)] + [(x, 656, x, 712) for x in (160, 260, 360)],
     ],
 )
-@pytest.mark.reads("PDF", "tables row by row, cells between ` | `")
 def test_cells_are_parted_where_only_other_rows_have_a_line(lines):
     assert text_of(grid(*lines) + shown(*placed(ROWS, (62, 162, 262), 702))) == TABLE
 
