@@ -3,6 +3,7 @@
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -163,6 +164,12 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     # with columns of its own, or another table in it
     is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())
     is_box |= any("\n" in each.text for inner in texts.values() for each in inner)
+    n_lines, n_torn = Counter[int](), Counter[int]()
+    for (_, column), each in lines.items():
+        n_lines[column] += len(each)
+        n_torn[column] += sum(len(line) > 1 for line in each)
+    # or lines lack between columns
+    is_box |= any(n_torn[column] > max(n_lines[column], n_rows) / 2 for column in n_torn)
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
         return
     widths = [right - left for left, right in pairwise(grid.places)]

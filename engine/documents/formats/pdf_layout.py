@@ -583,15 +583,21 @@ def parts_apart(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def are_independent(left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether two parts side by side, one of them prose in even lines, have their lines at other heights."""
-    if min(len(left), len(right)) < LEAST_LINES or not (is_even_prose(left) or is_even_prose(right)):
+    """Whether two parts side by side have their lines at other heights, and are no rows of cells.
+
+    One of them is prose in even lines, or both are long and have their lines at like distances.
+    """
+    if min(len(left), len(right)) < LEAST_LINES:
         return False
+    near, far = sorted(median(a[0].middle - b[0].middle for a, b in pairwise(side)) for side in (left, right))
+    are_long = min(len(left), len(right)) > LEAST_COLUMN and far < PARAGRAPH * near
     few, many = sorted(([line[0] for line in side] for side in (left, right)), key=len)
     n_level = sum(
         any(abs(each.middle - other.middle) < LEVEL * (each.top - each.bottom) for other in many)
         for each in few
     )
-    return 2 * n_level < len(few)
+    is_text = are_long or is_even_prose(left) or is_even_prose(right)
+    return is_text and 2 * n_level < len(few)
 
 
 def is_even_prose(lines: Sequence[Line]) -> bool:

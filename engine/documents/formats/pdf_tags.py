@@ -285,7 +285,11 @@ def text_of(unit: Unit, rules: Rules) -> str:
     if None in unit:
         run = [replace(each, place=n) for n, each in enumerate(unit[None])]
         return page_text(with_grids(run, rules), rules.horizontal)
-    rows = rows_of(unit)
+    rows = [*rows_of(unit)]
+    ruled = with_grids([*chain(*unit.values())], rules)
+    n_lines = sum(2 * len({*map(id, filter(None, row))}) <= len(row) for row in rows)  # taken for rows
+    if len(ruled) == 1 and 0 < len(rows) - 1 - ruled[0].text.count("\n") <= n_lines:
+        return ruled[0].text
     return "\n".join(CELL_GAP.join(each.text if each else "" for each in row) for row in rows)
 
 
