@@ -169,10 +169,12 @@ def finished(text: str, lacks_rows: bool = False) -> str:
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
             are_values = len(rest) > 1 and all(any(map(str.isdigit, cell)) for cell in rest)
             is_table |= are_values or len(rest) > LEAST_GAPS
+            are_labels = len(rest) < 3 or sum(cell.endswith(":") for cell in (first, *rest)) > 1
             for cell in rest:
                 if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):
                     continue  # the value of a form stands farther to the right, or the name of a box twice
-                first += (" " if first.endswith((":", "☐", "☒")) or not is_table else " | ") + cell
+                is_label = first.endswith(("☐", "☒")) or (first.endswith(":") and are_labels)
+                first += (" " if is_label or not is_table else " | ") + cell
             line = first if is_table else one_line(first)
         shown.append(line)
     return "\n".join(shown)
