@@ -307,8 +307,9 @@ def rows_of(unit: Unit) -> Iterator[Sequence[Segment | None]]:
                 rows[number] |= dict.fromkeys(cell.columns, whole)
     full = [row for row in rows.values() if len({*map(id, row.values())}) == n_columns]
     columns = [
-        (min(row[n].left for row in full), max(row[n].right for row in full)) for n in range(n_columns)
-    ] * bool(full)
+        (min(row[n].left for row in full), max(row[n].right for row in full))
+        for n in range(n_columns if full else 0)
+    ]
     for row in rows.values():
         cells = [*{id(cell): cell for cell in row.values()}.values()]
         if len(row) == n_columns:
