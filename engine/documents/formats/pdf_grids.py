@@ -14,6 +14,7 @@ from .pdf_layout import CELL_GAP, Line, Rule, Segment, lines_of, whole_of
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared
 MAX_LINES = 25  # of a cell: more are a column of prose
+MOST_WHOLE = 4  # times rows with several lines that are one, to those that are several
 LEAST_BODY = 4  # rows between two lines, above which are heads only
 LEAST_CELL = 10.0  # points, the size of a cell without an outer line
 NUMBER = re.compile(r"\D{0,3}\d")
@@ -180,12 +181,13 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
             whole = [lines.get(place, []) for place in origins]
             is_only = row == 1 and n_rows == 2 and len({*map(len, whole)}) == 1  # below the heads
             found.append((whole, list(parts_of_row(whole, widths, is_only)), len(set(origins)) == 1))
-    # one row with cells of several lines, but the heads, tells that all are parted by lines
+    # rows with cells of several lines, but the heads, tell that all are parted by lines
     parted = [n for n, (_, parts, _) in enumerate(found) if n and len(parts) > 1]
     body = parted[0] if len(parted) > 1 or any(len(found[n][1]) > LEAST_BODY for n in parted) else 1
-    are_ruled = any(
-        len(parts) == 1 and max(map(len, whole)) > 1 and not is_one for whole, parts, is_one in found[body:]
+    n_whole = sum(
+        len(parts) == 1 and max(map(len, whole)) > 1 > is_one for whole, parts, is_one in found[body:]
     )
+    are_ruled = MOST_WHOLE * n_whole > len(parted)
     for number, (whole, parts, is_one) in enumerate(found):
         for part in [whole] if are_ruled else parts:
             cells = [text_of(each) for each in part]
