@@ -187,3 +187,18 @@ def test_a_sentence_goes_on_behind_stamps_and_heads(between, end, start):
     opened = f"{LINE} {end}"
     whole = "\n\n".join(with_whole_sentences([f"{opened}\n\n{between}", start]))
     assert f"{opened}\n\n{start}" in whole
+
+
+def test_the_first_cell_of_a_row_may_end_with_a_colon():
+    rows = [("Servers in:", "2024", "2025", "2026"), ("Closets", "12", "14", "15"), ("Rooms", "9", "8", "7")]
+    assert text_of(shown(*placed(rows, (60, 160, 220, 280)))) == "\n".join(map(" | ".join, rows))
+
+
+def test_two_pages_of_a_spread_are_read_one_after_the_other():
+    sides = [
+        [(x, 740 - 12 * n - y, f"{name} {n}") for n in range(25)]
+        for x, y, name in ((50, 0, "Rent"), (350, 5, "Heat"))
+    ]
+    assert text_of(shown(*(text for pair in zip(*sides, strict=True) for text in pair))).split("\n\n") == [
+        "\n".join(f"{name} {n}" for n in range(25)) for name in ("Rent", "Heat")
+    ]

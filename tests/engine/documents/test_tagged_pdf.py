@@ -6,10 +6,10 @@ from functools import reduce
 import pytest
 
 from tests.one_document import parse_document
-from tests.pdf_file import pdf_of
+from tests.pdf_file import grid, pdf_of
 
 
-def tagged_pdf(tree, *texts):
+def tagged_pdf(tree, *texts, drawn=b""):
     """A page of texts (x, y, text), each marked by its number but for those of no element, and a tree.
 
     An element is ``(kind, attributes, *children)``, a child another one or the number of a text.
@@ -30,7 +30,7 @@ def tagged_pdf(tree, *texts):
 
     owners: dict[int, int] = {}
     root = add(tree, 5)
-    content = b"".join(
+    content = drawn + b"".join(
         (b"/P<</MCID %d>>BDC\n" % n if n in owners else b"/Artifact BMC\n")
         + b"BT /F1 11 Tf %d %d Td (%s) Tj ET\nEMC\n" % (x, y, text.encode("latin-1"))
         for n, (x, y, text) in enumerate(texts)
@@ -49,8 +49,8 @@ def tagged_pdf(tree, *texts):
     )
 
 
-def read(tree, *texts):
-    return parse_document("a.pdf", tagged_pdf(tree, *texts)).text
+def read(tree, *texts, drawn=b""):
+    return parse_document("a.pdf", tagged_pdf(tree, *texts, drawn=drawn)).text
 
 
 def row(*cells):
@@ -107,3 +107,29 @@ def test_elements_that_are_children_of_one_many_times_are_looked_at_once():
     tree = reduce(lambda inner, _: ("Div", "", inner), range(20), ("P", "", 0))
     many = re.sub(rb"/K\[(\d+ 0 R)]", rb"/K[\1 \1 \1 \1]", tagged_pdf(tree, (50, 700, "Once.")))
     assert parse_document("a.pdf", many).text == "Once."
+
+
+def test_lines_of_cells_that_are_tagged_as_rows_are_those_of_the_drawn_table():
+    rows = [("", "Castle"), ("May", "Hotel"), ("June", "Inn")]
+    at = [(62, 700), (162, 700), (62, 684), (162, 684), (62, 664), (162, 664)]
+    texts = [(x, y, text) for (x, y), text in zip(at, (cell for row in rows for cell in row), strict=True)][
+        1:
+    ]
+    tree = ("Table", "", row(0), row(1, 2), row(3, 4))
+    lines = [(60, y, 260, y) for y in (714, 678, 658)] + [(x, 658, x, 714) for x in (60, 160, 260)]
+    assert read(tree, *texts, drawn=grid(*lines)).split("\n") == ["May | Castle Hotel", "June | Inn"]
+
+
+def test_a_tagged_table_is_read_of_which_no_row_has_a_cell_for_every_column():
+    head = ("TR", "", ("TH", "/ColSpan 3", 0))
+    texts = [
+        (60, 700, "Fees of the year"),
+        (60, 686, "Rent"),
+        (160, 686, "900"),
+        (60, 672, "Heat"),
+        (160, 672, "90"),
+    ]
+    assert read(("Table", "", head, row(1, 2), row(3, 4)), *texts).split("\n")[1:] == [
+        "Rent | 900",
+        "Heat | 90",
+    ]
