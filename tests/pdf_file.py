@@ -1,6 +1,7 @@
 """A PDF file as simple as one can be, for tests and benchmarks of reading them."""
 
 import zlib
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 PICTURE = b"q 600 0 0 800 0 0 cm /Im Do Q"
@@ -36,20 +37,27 @@ def pdf_of(objects: list[bytes]) -> bytes:
     return head + b"trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (n, end)
 
 
-def shown(*places, size=11):
+def shown(*places: tuple[float, float, str], size: int = 11) -> bytes:
     """The operators that write texts at their places (x, y)."""
     return b"".join(
         b"BT /F1 %d Tf %d %d Td (%s) Tj ET\n" % (size, x, y, text.encode("latin-1")) for x, y, text in places
     )
 
 
-def placed(rows, at, top=700, step=14):
+def placed(
+    rows: Iterable[Sequence[str]], at: Sequence[float], top: float = 700, step: float = 14
+) -> list[tuple[float, float, str]]:
     """Places of the cells of rows that are not empty."""
     cells = ((x, top - step * n, cell) for n, row in enumerate(rows) for x, cell in zip(at, row, strict=True))
     return [place for place in cells if place[2]]
 
 
-def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFont/Helvetica"):
+def drawn_pdf(
+    *pages: bytes,
+    annotations: Sequence[bytes] = (),
+    fields: bool = False,
+    font: bytes = b"/Subtype/Type1/BaseFont/Helvetica",
+) -> bytes:
     """A PDF of pages with these operators; the annotations are those of the first page."""
     n = len(pages)
     first = 5 + 2 * n  # the number of the first annotation
@@ -73,6 +81,6 @@ def drawn_pdf(*pages, annotations=(), fields=False, font=b"/Subtype/Type1/BaseFo
     return pdf_of([*objects, *annotations])
 
 
-def grid(*lines):
+def grid(*lines: tuple[float, float, float, float]) -> bytes:
     """The operators that draw straight lines, each from one point to another."""
     return b"".join(b"%d %d m %d %d l S\n" % line for line in lines)

@@ -166,9 +166,9 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())
     is_box |= any("\n" in each.text for inner in texts.values() for each in inner)
     n_lines, n_torn = Counter[int](), Counter[int]()
-    for (_, column), each in lines.items():
-        n_lines[column] += len(each)
-        n_torn[column] += sum(len(line) > 1 for line in each)
+    for (_, column), cell in lines.items():
+        n_lines[column] += len(cell)
+        n_torn[column] += sum(len(line) > 1 for line in cell)
     # or lines lack between columns
     is_box |= any(n_torn[column] > max(n_lines[column], n_rows) / 2 for column in n_torn)
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
