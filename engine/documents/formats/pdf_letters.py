@@ -349,7 +349,7 @@ def are_doubtful(characters: Any, places: Sequence[int], edges: np.ndarray, span
         return True
     longest = spans[np.argsort(lengths)[-LONGEST:]]
     within = boxes_of(characters, [places[n] for start, end in longest.tolist() for n in range(start, end)])
-    gaps = (within[1:, 0] - within[:-1, 2]) / (within[1:, 1] - within[1:, 3])
+    gaps = (within[1:, 0] - within[:-1, 2]) / np.maximum(within[1:, 1] - within[1:, 3], SAME)
     gaps[np.cumsum(longest[:, 1] - longest[:, 0])[:-1] - 1] = 0  # between two words
     return bool(((gaps > NARROW) & (gaps < CELL)).any())
 
