@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from .libraries import LIBRARIES, check_library, import_lines, packages
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+WIDTH = 80  # characters of the words on a line of a script
 TEMPLATES = Path(__file__).parent / "templates"
 # Functions of the script, by the engine's that find the same places.
 BARRIERS: dict[Barriers, str] = {section_starts: "section_starts", topic_starts: "topic_starts"}
@@ -120,7 +122,7 @@ def script_fields(configuration: Configuration, model: Model, to: str, parent_to
         "sentence_model": "sentence_model" if topics and pooling != own else "model",
         "topic_percentile": TOPIC_PERCENTILE,
         "normalizes": normalizes,
-        "sentences": "\n\n\n".join(map(source_of, (abbreviations, sentences))),
+        "sentences": "\n\n\n".join([abbreviations_source(), source_of(sentences)]),
         "headings": "\n\n\n".join(
             inspect.getsource(each).rstrip() for each in (fence_of, closes, heading_of)
         ),
@@ -179,6 +181,15 @@ def source_of(module: ModuleType) -> str:
     source = inspect.getsource(module)
     imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
     return "\n".join(source.splitlines()[(imports[-1].end_lineno or 0) :]).strip()
+
+
+def abbreviations_source() -> str:
+    """Return the source of the abbreviations, with the words of their table in it."""
+    lines = [(row["table"], line) for row in abbreviations.ROWS for line in wrap(row["words"], WIDTH)]
+    words = "\n".join(map(": ".join, lines))
+    cells = '{"table": line.partition(": ")[0], "words": line.partition(": ")[2]}'
+    rows = f'ROWS = [\n    {cells}\n    for line in """\\\n{words}\n""".splitlines()\n]'
+    return source_of(abbreviations).replace('ROWS = rows_of("abbreviations.csv")', rows)
 
 
 def rendered(name: str, fields: dict[str, Any]) -> str:

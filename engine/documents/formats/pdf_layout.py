@@ -269,7 +269,7 @@ def with_narrow_gaps(lines: Sequence[Line]) -> list[Line]:
                 is_wide = is_apart or start - end > least
                 is_bound = (
                     start - end > TWICE * usual
-                    and sum(is_at(end, a) and is_at(start, b) for a, b in pairs) > 1
+                    and sum(max(abs(end - a), abs(start - b)) < ALIGNED for a, b in pairs) > 1
                 )
                 if is_bound or (is_wide and (is_near_some(start, starts) or is_near_some(end, ends))):
                     whole, behind = parted_at(whole, place, end, start)
@@ -298,11 +298,6 @@ def breaks_of(cell: Segment, line: Line) -> Sequence[tuple[int, float, float, bo
     off = (abs(start - cell.left - (place + 1) * width) for place, _, start, _ in cell.breaks)
     are_alike = len(cell.breaks) > 1 or sum(abs(each - width) < SAME_WIDTH * width / 5 for each in others) > 1
     return () if cell.breaks and are_alike and max(off) < SAME_WIDTH * width else cell.breaks
-
-
-def is_at(place: float, other: float) -> bool:
-    """Whether two places are one, but for rounding."""
-    return abs(place - other) < ALIGNED
 
 
 def is_near_some(place: float, places: Sequence[float], most: float = ALIGNED, least: int = 2) -> bool:
