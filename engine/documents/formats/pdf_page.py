@@ -75,10 +75,10 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
     found.n_tags = tags.n_children if tags else 0
     found_segments = segments_of(text, rules, tags.block_of if tags else None)
     drawn: dict[str, list[Segment]] = defaultdict(list)
-    segments, edges = [], page.get_bbox()
+    segments, edges = [], [turned(page.get_bbox(), turns) for turns in range(TILTED + 1)]
     for turns, segment, font in found_segments:
-        is_again = any(is_over(segment, other) for other in drawn[segment.text])
-        if not is_again and is_within(segment, turned(edges, turns)):
+        is_again = segment.text in drawn and any(is_over(segment, other) for other in drawn[segment.text])
+        if not is_again and is_within(segment, edges[turns]):
             drawn[segment.text].append(segment)
             segments.append((turns, segment, font))
     unmapped: dict[str, list[str]] = defaultdict(list)  # the texts in each font without a map
