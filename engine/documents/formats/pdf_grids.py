@@ -142,9 +142,8 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     for row, inner in enumerate(placed):
         neighbors[row] = with_undrawn(neighbors[row], inner, grid.places)
     names = lines_of([each for inner in placed for column, each in inner if not column])
-    if (
-        grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows
-    ):  # no line is before or between them
+    # no line is before or between them
+    if grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows:
         for line in above:
             line[0] = True
     texts: dict[tuple[int, int], list[Segment]] = {}

@@ -82,7 +82,8 @@ def segments_of(
     import pypdfium2.raw as pdfium
 
     characters = text.raw
-    by_turn = [sorted(turned_rules(lines, turns).vertical) for turns in range(4)]
+    across = merged(lines.horizontal)
+    rules_at = cache(lambda turns: sorted(turned_rules(lines, turns).vertical))
     letters: list[str] = []
     breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
@@ -107,12 +108,12 @@ def segments_of(
 
     def crosses(start: float, end: float, middle: float) -> bool:
         """Whether a vertical line crosses the gap between two places."""
-        rules = by_turn[turns % TILTED]
+        rules = rules_at(turns % TILTED)
         near = rules[bisect_right(rules, (start - 1,)) : bisect_left(rules, (end + 1,))] if rules else ()
         return any(low < middle < high for _, low, high in near)
 
-    strokes = [each for each in merged(lines.horizontal) if each[2] - each[1] < LONGEST_STROKE]
-    runs = with_fractions(characters, runs_of(text, by_turn[0], strokes, block_of), lines)
+    strokes = [each for each in across if each[2] - each[1] < LONGEST_STROKE]
+    runs = with_fractions(characters, runs_of(text, rules_at(0), strokes, block_of), across)
     for blank, word, at, now, is_unknown, box, is_drawn_apart in runs:
         own = block_of(at[0]) if block_of else None
         is_new_line = "\n" in blank  # also before and behind a power, or a number below the line
@@ -309,11 +310,9 @@ def begin_alike(places: np.ndarray) -> np.ndarray:
     return found
 
 
-def with_fractions(characters: Any, runs: Iterable[Run], lines: Rules) -> Iterable[Run]:
+def with_fractions(characters: Any, runs: Iterable[Run], across: Sequence[Rule]) -> Iterable[Run]:
     """Return the runs of a page, as one with a stroke those above and below a short line within a line."""
-    short = [
-        (y, left, right) for y, left, right in merged(lines.horizontal) if right - left < LONGEST_FRACTION
-    ]
+    short = [(y, left, right) for y, left, right in across if right - left < LONGEST_FRACTION]
     if not short:
         return runs
     found = list(runs)
@@ -686,9 +685,9 @@ def with_underscores(
         on_line = (bottoms - ALIGNED < y) & (y < middles)
         before = np.flatnonzero(on_line & (np.abs(rights - left) < ALIGNED))
         behind = np.flatnonzero(on_line & (np.abs(lefts - right) < ALIGNED))
-        if before.size and behind.size and written[(n := at[before[0]] + 1) : at[behind[0]]] == " ":
-            is_made = pdfium.FPDFText_IsGenerated(characters, places[n]) == 1
-            signs[n] = "_" if is_made else " "  # which may be underlined
+        is_blank = before.size and behind.size and written[(n := at[before[0]] + 1) : at[behind[0]]] == " "
+        if is_blank and pdfium.FPDFText_IsGenerated(characters, places[n]) == 1:  # others may be underlined
+            signs[n] = "_"
     return "".join(signs), places
 
 
