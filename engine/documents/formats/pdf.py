@@ -33,6 +33,7 @@ WORD = re.compile(r"[^\W\d_]+")
 HYPHENATED = re.compile(
     rf"(?<!\w)([^\W\d_]+)-{CELL_GAP}*[\n{CELL_BREAK}]([^\W\d_]++)(?!-[\n{CELL_BREAK}])(\S*)( ?)"
 )
+LINE_END = re.compile(rf"-{CELL_GAP}*[\n{CELL_BREAK}]")
 HEAD = re.compile(rf"[^\W\d_]{{2}}[^{CELL_GAP}]*(?:{CELL_GAP}[^\W\d_]{{2}}[^{CELL_GAP}]*){{2,}}")
 NUMBERS = re.compile(rf"(\d[-–])[\n{CELL_BREAK}](\d\S*)( ?)")  # "8–" and "12 h"
 # Where a line goes on in scripts without blanks, but for items.
@@ -97,6 +98,7 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
     drawn = [n for n, p in enumerate(pages, 1) if p.n_drawn and not p.text and n not in (*scans, *failed)]
     guessed = [number for number, page in enumerate(pages, 1) if page.n_guessed]
     unmapped = [number for number, page in enumerate(pages, 1) if page.n_unmapped]
+    as_stored = [number for number, page in enumerate(pages, 1) if not page.is_laid_out]
     torn = [n for n, page in enumerate(pages, 1) if not page.text.isascii() and TORN.search(page.text)]
     recognised = [number for number, page in enumerate(pages, 1) if page.recognition == "done"]
     in_vain = [number for number in scans if pages[number - 1].recognition == "tried"]
@@ -115,6 +117,8 @@ def notes_of(pages: Sequence[Page]) -> tuple[str, ...]:
         and f"text on {numbered('page', unmapped, '')}, in a font without a map to characters, left out",
         guessed
         and f"a font on {numbered('page', guessed, '')} has no map to characters: its text is a guess",
+        as_stored
+        and f"{numbered('page', as_stored)} read as stored: columns and cells of tables may be mixed",
         torn
         and f"vowel signs or upright lines on {numbered('page', torn, '')} may be read in the wrong order",
         pictures and f"pictures on {numbered('page', pictures, '')} were not read",
@@ -202,8 +206,11 @@ def without_hyphenation(pages: list[str]) -> list[str]:
     part occurs nowhere else and is no usual prefix or acronym: "well-known", "Navier-Stokes" keep theirs.
     Where many lines end so, it also goes where the second part occurs nowhere else.
     """
+    pages = [NUMBERS.sub(lambda match: match[1] + match[2] + "\n" * len(match[3]), page) for page in pages]
+    found = [match for page in pages if LINE_END.search(page) for match in HYPHENATED.finditer(page)]
+    if not found:
+        return pages
     words = Counter(word for page in pages for word in WORD.findall(page.casefold()))
-    found = [match for page in pages for match in HYPHENATED.finditer(page)]
     firsts, seconds = (Counter(match[part].casefold() for match in found) for part in (1, 2))
     is_usual = len(found) > max(LEAST_HYPHENS, HYPHENS * sum(page.count("\n") for page in pages))
 
@@ -220,8 +227,7 @@ def without_hyphenation(pages: list[str]) -> list[str]:
         line_end = "\n" if match[4] and "\n" in match[0] else match[4]
         return match[1] + "-" * (not is_one_word) + match[2] + match[3] + line_end
 
-    read = [NUMBERS.sub(lambda match: match[1] + match[2] + "\n" * len(match[3]), page) for page in pages]
-    read = [HYPHENATED.sub(joined, page) for page in read]
+    read = [HYPHENATED.sub(joined, page) for page in pages]
     return read if read == pages else without_hyphenation(read)  # a word may be on three lines
 
 
@@ -250,7 +256,10 @@ def read_pages(name: str, content: bytes) -> tuple[str, str, tuple[str, ...], li
                 )
             page = file[number]
             form = file.formenv.raw if file.formenv else None
-            pages.append(read_page(page, form, may_have_tags=n_tags < MAX_TAGS))
+            try:
+                pages.append(read_page(page, form, may_have_tags=n_tags < MAX_TAGS))
+            except (ArithmeticError, LookupError, TypeError, ValueError):  # of places no page should have
+                pages.append(Page(unified(page.get_textpage().get_text_range()).strip(), is_laid_out=False))
             n_tags += pages[-1].n_tags
             is_time = pages[-1].may_be_recognised and time.monotonic() < recognition_end
             if is_time and recognition.begin(number + 1, len(file)):

@@ -50,6 +50,7 @@ class Page:
     n_fields: int = 0
     n_drawn: int = 0
     n_tags: int = 0
+    is_laid_out: bool = True  # put in reading order, by columns and tables
     recognition: str = ""  # "failed", "tried" or "done", of a picture of text
     annotations: Counter[str] = field(default_factory=Counter)
 

@@ -8,10 +8,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from engine import limited_reader
 from engine.documents import recognition
-from engine.documents.formats import pdf_letters
+from engine.documents.formats import pdf, pdf_letters
 from engine.documents.formats.from_right import in_reading_order, with_brackets
 from engine.documents.formats.pdf import finished, notes_of, without_breaks
-from engine.documents.formats.pdf_page import Page
+from engine.documents.formats.pdf_page import Page, read_page
 from engine.documents.loaders import parse_file, parse_limited
 from engine.limited_process import Limits, Program, end_idle
 from tests.one_document import parse_document
@@ -278,6 +278,17 @@ def test_pages_that_are_pictures_are_named_in_a_note(monkeypatch):
     [failure] = parse_file("a.pdf", drawn_pdf(scan, scan)).failures
     assert "no text on its 2 pages, which are pictures" in failure.reason
     assert "pip install -r requirements-ocr.txt" in failure.reason
+
+
+def test_a_page_whose_layout_cannot_be_worked_out_is_read_as_it_is_stored(monkeypatch):
+    def fails_at_keys(page, form, may_have_tags=True):
+        found = read_page(page, form, may_have_tags)
+        return {"Bring the key.": found}[found.text]
+
+    monkeypatch.setattr(pdf, "read_page", fails_at_keys)
+    document = read(shown((50, 700, "Bring the key.")), shown((50, 700, "Pay on the third.")))
+    assert document.text == "Bring the key.\n\nPay on the third."
+    assert document.notes == ("page 2 is read as stored: columns and cells of tables may be mixed",)
 
 
 @pytest.mark.reads("PDF", "pages that are pictures, with the extra below")
