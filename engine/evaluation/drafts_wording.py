@@ -9,6 +9,7 @@ from ..generation.decoder import Decoder
 from ..generation.prefix_cache import PrefixCache
 from ..generation.reading import has_short_answer
 from ..generation.sampling import GREEDY, Sampling
+from ..installed import rows_of
 from ..retrieval.evidence import KINDS, has_digit
 from ..retrieval.words import words
 
@@ -23,26 +24,7 @@ INSTRUCTION = (
     "other words than the text."
 )
 REQUEST = "Write a question about this text: "
-EXAMPLES = (  # a text, and below it a question about it
-    "The bridge was opened to traffic on 4 May 1932 after nine years of work.",
-    "When could cars first cross the bridge?",
-    "Income from licences fell by 12 percent because two large customers left.",
-    "By how much did licence revenue decline?",
-    "Marie Curie shared the prize of 1903 with her husband and Henri Becquerel.",
-    "Who won the 1903 award together with a spouse?",
-    "In Norway most electricity is produced by hydroelectric power stations in the mountains.",
-    "What is the main source of electric power in Norway?",
-    "Filters of the pump should be replaced after 500 hours because dust damages the bearings.",
-    "How often do the filters of the pump need changing?",
-    "The committee moved the library from the old town hall to a former mill on Kirk Street.",
-    "Where is the library now?",
-    "Unlike his brother, who studied law, Anton Berg became a painter of ships.",
-    "What did Anton Berg paint?",
-    "A visitor who stays longer than 90 days has to apply for a residence permit at the town hall.",
-    "Where does one apply for a residence permit?",
-    "The song spent eleven weeks at number one and sold four million copies in Japan.",
-    "How many copies of the song were bought in Japan?",
-)
+EXAMPLES = rows_of("draft_examples.csv")
 
 ASKS = re.compile(
     r"(?:\w+ ){0,3}?(?:who|whom|whose|what|when|where|which|why|how)(?:['’]s)?\b[^?]*\?", re.IGNORECASE
@@ -70,9 +52,9 @@ class Writer:
     def questions(self, text: str, seed: int) -> Iterator[str]:
         """Yield a question for each of `STARTS`; those that are drawn are drawn by the seed."""
         shown = [{"role": "system", "content": INSTRUCTION}]
-        for example, question in zip(EXAMPLES[::2], EXAMPLES[1::2], strict=True):
-            shown.append({"role": "user", "content": REQUEST + example})
-            shown.append({"role": "assistant", "content": question})
+        for example in EXAMPLES:
+            shown.append({"role": "user", "content": REQUEST + example["text"]})
+            shown.append({"role": "assistant", "content": example["question"]})
         ids = self.decoder.prompt_ids([*shown, {"role": "user", "content": REQUEST + text}])
         for number, start in enumerate(STARTS):
             sampling = replace(SAMPLED, seed=seed + number) if not start and number else GREEDY

@@ -1,7 +1,6 @@
 """The health of a corpus: its problems, their remedies, and how rankings would change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
@@ -12,12 +11,12 @@ from engine.inspection.health.report import (
     NEAR_DUPLICATE,
     NEIGHBORS,
     Finding,
-    FindingKind,
     HealthReport,
     RankingChange,
     health_report,
     preview_removal,
 )
+from engine.installed import rows_of
 from engine.layers.tracing import Array
 from engine.retrieval.embedding_model import Model, encode_by
 from engine.retrieval.embedding_spec import EmbeddingSpec
@@ -37,71 +36,8 @@ CHUNK_S, PAIR_S = 9e-5, 9e-9  # to look at a chunk, and to compare two
 MAX_LISTED = 8  # findings of a kind, and questions of a preview
 SHOWN_CHARACTERS = 280
 HITS = 5
-
-
-@dataclass(frozen=True)
-class Advice:
-    """The names, the meaning and the remedy of a kind of finding."""
-
-    one: str
-    many: str
-    icon: str
-    meaning: str
-    remedy: str
-
-
-ADVICE: dict[FindingKind, Advice] = {
-    "exact duplicate": Advice(
-        "text repeated exactly",
-        "texts repeated exactly",
-        ":material/content_copy:",
-        "Copies take places among the hits from other passages.",
-        "Leave out all but one.",
-    ),
-    "near duplicate": Advice(
-        "near-duplicate group",
-        "near-duplicate groups",
-        ":material/file_copy:",
-        f"Their vectors have a cosine above {NEAR_DUPLICATE:.2f}: where one is a hit, so are the others.",
-        "Keep one of each group; where they overlap, lower the overlap of chunks.",
-    ),
-    "similar rows": Advice(
-        "table whose rows look alike",
-        "tables whose rows look alike",
-        ":material/table_rows:",
-        "Rows of one table look alike: they share the names of the columns and many values.",
-        "None is to be removed. Ask with words and numbers of the row: a retriever that counts words (BM25) "
-        "tells them apart.",
-    ),
-    "boilerplate": Advice(
-        "repeated line",
-        "repeated lines",
-        ":material/repeat:",
-        "Headers, footers and notices that many documents share make their vectors more alike.",
-        "Take them out of the files. A chunk that is mostly one of them can be removed.",
-    ),
-    "near empty": Advice(
-        "near-empty chunk",
-        "near-empty chunks",
-        ":material/crop_square:",
-        "A few letters, or signs without words, still have a vector, which can lie anywhere.",
-        "Leave them out, or make chunks larger.",
-    ),
-    "oversized": Advice(
-        "oversized chunk",
-        "oversized chunks",
-        ":material/content_cut:",
-        "The model does not read them to the end, so no search can find their last part.",
-        "Lower the chunk size. Removing them would lose text.",
-    ),
-    "hub": Advice(
-        "hub",
-        "hubs",
-        ":material/hub:",
-        "A hub is among the nearest neighbours of very many chunks or questions on any subject.",
-        "Read it. An overview may be a hub for good reason; a chunk that mixes subjects is better split.",
-    ),
-}
+# Names, icon, meaning and remedy of each kind of finding.
+ADVICE = {row["kind"]: row for row in rows_of("findings.csv")}
 
 
 def show_corpus_health(documents: Sequence[Document], model: Model, cut: Cut) -> None:
@@ -160,7 +96,7 @@ def show_health(
 ) -> None:
     """Draw the problems of chunks with vectors ``(n_chunks, d_model)``; questions are for previews."""
     found = [kind for kind in FINDING_KINDS if report.of_kind(kind)]
-    missing = [ADVICE[kind].many for kind in FINDING_KINDS if kind not in found]
+    missing = [ADVICE[kind]["many"] for kind in FINDING_KINDS if kind not in found]
     if not found:
         st.success(
             f"Nothing found in {counted(report.n_chunks, 'chunk')}: no {joined(missing, 'or')}.",
@@ -170,9 +106,9 @@ def show_health(
         findings, advice = report.of_kind(kind), ADVICE[kind]
         removed = sorted({row for finding in findings for row in finding.removable})
         with st.container(border=True):
-            name = advice.one if len(findings) == 1 else advice.many
-            st.markdown(f"{advice.icon} **{len(findings):,} {name}**")
-            st.markdown(f"{advice.meaning} {advice.remedy}")
+            name = advice["one" if len(findings) == 1 else "many"]
+            st.markdown(f"{advice['icon']} **{len(findings):,} {name}**")
+            st.markdown(f"{advice['meaning'].format(near=NEAR_DUPLICATE)} {advice['remedy']}")
             with st.expander("Look at them"):
                 for finding in findings[:MAX_LISTED]:
                     show_text(finding_html(finding, chunks))

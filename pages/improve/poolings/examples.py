@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import Encoder
+from engine.installed import rows_of
 from ui.text import escape_markdown
 from ui.widgets import check_typed, kept
 
@@ -24,49 +25,8 @@ class ExampleSet:
 
 
 EXAMPLES = {
-    "Other words": ExampleSet(
-        ("The cat sat on the mat.", "A feline rested on the rug.", "Python is a programming language."),
-        "1 and 2 say the same with hardly a word in common; 3 is about something else.",
-    ),
-    "Negation": ExampleSet(
-        (
-            "The drug is safe for children.",
-            "Children can take this medicine without harm.",
-            "The drug is not safe for children.",
-        ),
-        "1 and 2 say the same; 3 is 1 with a “not” in it and says the opposite.",
-    ),
-    "Word order": ExampleSet(
-        ("The dog bites the man.", "A man was bitten by a dog.", "The man bites the dog."),
-        "1 and 2 describe the same event; 3 has the words of 1 in another order and describes another.",
-    ),
-    "Long and short": ExampleSet(
-        (
-            "Solar panels turn sunlight into electricity.",
-            "In 1954 engineers at Bell Labs showed a cell of silicon that made electric current from "
-            "daylight. Since then prices have fallen by more than 99 percent, roofs and deserts have filled "
-            "with panels, and in sunny hours they now supply more power than some countries can use, which "
-            "is why batteries sell so well.",
-            "Sheep turn grass into wool.",
-        ),
-        "1 and 2 share their subject, but 2 is far longer; 3 is as short as 1 and built like it.",
-    ),
-    "Stop words": ExampleSet(
-        (
-            "What is the cause of the fire in the factory?",
-            "factory fire cause",
-            "What is the point of the rules in the game?",
-        ),
-        "1 and 2 ask for the same, 2 without function words; 3 shares only function words with 1.",
-    ),
-    "Rare terms": ExampleSet(
-        (
-            "CarbFix stores carbon dioxide in basalt.",
-            "Basaltic rock is where CarbFix puts the gas.",
-            "The library stores old books in boxes.",
-        ),
-        "1 and 2 share rare words, CarbFix and basalt; 3 shares with 1 only the common “stores”.",
-    ),
+    row["name"]: ExampleSet((row["first"], row["alike"], row["unlike"]), row["meaning"])
+    for row in rows_of("example_sentences.csv")
 }
 
 

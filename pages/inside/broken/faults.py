@@ -8,49 +8,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.documents.document import Chunk
-from engine.inspection.model.faults import PAD_TOKENS
+from engine.installed import rows_of
 from engine.layers.tracing import Array
 from engine.wording import beginning
 from ui.colours import CATEGORIES, GREY
 from ui.figures import LEGEND_ABOVE, add_line, styled
 from ui.text import escape_html
 
-# The label of each fault, its effect, and the lesson.
-FAULTS = {
-    "no_scaling": (
-        "Skip the scaling by √d_head",
-        "Attention scores are no longer divided by the root of a head's width, 5.7 in the default model.",
-        "Larger scores push the softmax towards its largest key: each token attends to one other and "
-        "hardly to the rest. Passages, with many tokens to choose from, move more than short "
-        "questions.",
-    ),
-    "no_residual": (
-        "Drop the residual",
-        "The input of attention and of the feed-forward network is no longer added back to its output.",
-        "Each part of a layer was trained to add a correction to its input. Without the addition only the "
-        "correction is left, and the token itself is lost after one layer.",
-    ),
-    "no_positions": (
-        "Forget the position embedding",
-        "All position vectors are zero.",
-        "Attention has no order of its own, so the text becomes a bag of tokens: “dog bites man” and “man "
-        "bites dog” get the same vector. Of all faults that change token vectors, this one and the missing "
-        "scaling harm a search least.",
-    ),
-    "norm_first": (
-        "Layer norm before instead of after",
-        "Each layer norm comes before its sub-layer, as in GPT-2 and Llama, not after it, as in BERT.",
-        "Both orders work when a model is trained with them. These weights were trained with the other one, "
-        "and nothing bounds the residual stream any more: all texts get nearly the same vector.",
-    ),
-    "pad_mean": (
-        "Average over the padding",
-        f"Texts are padded to {PAD_TOKENS} tokens, and the mean includes the [PAD] positions. Attention "
-        "masks them correctly.",
-        "The classic bug of mean pooling. Token vectors stay the same, only the average changes: in short "
-        "texts, such as questions, padding outweighs the words, while full-length passages stay unchanged.",
-    ),
-}
+FAULTS = {row["fault"]: row for row in rows_of("faults.csv")}  # with label, effect and lesson
 COLOURS = dict(zip(FAULTS, cycle(CATEGORIES), strict=False))
 DASHES = dict(zip(FAULTS, ("solid", "dash", "dot", "dashdot", "longdash"), strict=True))
 SYMBOLS = dict(zip(FAULTS, ("circle", "square", "diamond", "triangle-up", "x"), strict=True))
@@ -61,7 +26,7 @@ def drift_figure(drifts: Mapping[str, Mapping[str, float]]) -> go.Figure:
     """Lines of each stage's change of direction, one for each fault and one for all together."""
     figure = go.Figure()
     for name, stages in drifts.items():
-        label = FAULTS[name][0] if name in FAULTS else "all together"
+        label = FAULTS[name]["label"] if name in FAULTS else "all together"
         colour, marker = COLOURS.get(name, GREY), {"symbol": SYMBOLS.get(name, "star"), "size": 9}
         look = {"mode": "lines+markers", "line_dash": DASHES.get(name, "solid"), "marker": marker}
         labels, hover = map(stage_label, stages), f"{label}<br>%{{x}}: %{{y:.3f}}"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine import Encoder
 from engine.documents.document import Document
-from engine.inspection.model.faults import Faults, broken, broken_trace, stage_drift
+from engine.inspection.model.faults import PAD_TOKENS, Faults, broken, broken_trace, stage_drift
 from engine.retrieval.ranking import ordinal_ranks
 from engine.wording import counted
 from pages.inside.broken.faults import FAULTS, drift_figure, ranking_html
@@ -46,9 +46,11 @@ def break_model(encoder: Encoder) -> None:
         "Faults",
         list(FAULTS),
         selection_mode="multi",
-        format_func=lambda name: FAULTS[name][0],
+        format_func=lambda name: FAULTS[name]["label"],
         key="faults",
-        help="\n".join(f"- **{label}**: {does}" for label, does, _ in FAULTS.values()),
+        help="\n".join(f"- **{each['label']}**: {each['effect']}" for each in FAULTS.values()).format(
+            padded=PAD_TOKENS
+        ),
     )
     names = [name for name in FAULTS if name in chosen]
     if not names:
@@ -58,7 +60,7 @@ def break_model(encoder: Encoder) -> None:
         st.warning("Type a question first.")
         return
     for name in names:
-        st.caption(f"**{FAULTS[name][0]}.** {FAULTS[name][2]}")
+        st.caption(f"**{FAULTS[name]['label']}.** {FAULTS[name]['lesson']}")
     show_drift(encoder, question, names)
     if not documents:
         raise NoDocumentError
