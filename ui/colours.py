@@ -4,6 +4,9 @@ The hues are Okabe and Ito's, which colour-blind people can tell apart. Plotly a
 hue followed by two hexadecimal digits is translucent, so that text reads through it in both themes.
 """
 
+from pathlib import Path
+from string import Template
+
 # The hues of figures. What each stands for in one figure is said by its legend or its title.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 SKY, VERMILION, YELLOW = "#56B4E9", "#D55E00", "#F0E442"
@@ -46,6 +49,12 @@ def source_colour(number: int) -> str:
 def ink(hue: str) -> str:
     """Return the colour of text on a full hue."""
     return WHITE if hue == BLUE else BLACK
+
+
+def stylesheet(path: Path, **colours: str) -> str:
+    """Return a style sheet, in which colours have their names behind dollar signs."""
+    hues = {"white": WHITE, "black": BLACK, "blue": BLUE, "sky": SKY, "orange": ORANGE, "line": LINE}
+    return Template(path.read_text("utf-8")).substitute(hues | colours)
 
 
 def paint(hue: str, share: float) -> str:

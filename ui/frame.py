@@ -1,6 +1,7 @@
 """What stands around every page: sections of pages, each under its title, and the errors of all."""
 
 from functools import partial
+from pathlib import Path
 from urllib.parse import quote
 
 import streamlit as st
@@ -10,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.errors import GlassboxError
 from engine.memory import give_back_soon
 from ui.address import open_address, show_address, show_missing_documents
-from ui.colours import BLUE, SKY, ink
+from ui.colours import BLUE, stylesheet
 from ui.documents import NoDocumentError
 from ui.embedding import NotEmbeddedError, show_embedding
 from ui.jobs import show_page_works
@@ -188,23 +189,7 @@ REMOVED = {
 }
 
 
-# Text to which Streamlit gives too little contrast, white on the primary colour of the dark theme and grey
-# along the axes of figures in the light theme; no hint over the words of a box, which may begin on its side;
-# no motion where the reader wants none; and tables.
-STYLE = f"""<style>
-[data-testid=stMultiSelectTagsContainer] [data-tag] *,
-button:is([kind=primary], [kind=primaryFormSubmit]):not(:disabled) * {{
-  color: light-dark({ink(BLUE)}, {ink(SKY)});
-}}
-.js-plotly-plot :is([class$=tick] text, text[class*=title]) {{ fill: currentColor !important; }}
-[data-testid=InputInstructions] {{ display: none }}
-@media (prefers-reduced-motion: reduce) {{
-  *, ::before, ::after {{
-    animation-duration: 0.01ms !important; animation-iteration-count: 1 !important;
-    transition-duration: 0.01ms !important; scroll-behavior: auto !important;
-  }}
-}}
-{DIRECTION_STYLE}{table_style()}</style>"""
+STYLE = f"<style>{stylesheet(Path(__file__).with_name('frame.css'))}{DIRECTION_STYLE}{table_style()}</style>"
 
 
 def mark_section(title: str) -> str:

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from html import escape
 from importlib.metadata import version
+from pathlib import Path
 from typing import NewType
 
 import plotly.graph_objects as go
@@ -18,7 +19,7 @@ import streamlit as st
 from plotly.offline import get_plotlyjs
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.colours import LINE, WHITE, faded
+from ui.colours import WHITE, faded, stylesheet
 from ui.export import standalone
 from ui.tables import Columns, Rows, show_table, table_html, table_style
 from ui.text import DIRECTION_STYLE, Strong, escape_markdown, sentence_markdown, show_text, text_html
@@ -32,25 +33,7 @@ FIGURE_WIDTH = 640  # pixels, which paper has as well
 STEM_WORDS = 8  # of the subject, in the name of a file
 # The browser fetches nothing for this page, whatever is in it; its scripts are Plotly's.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
-STYLE = f"""
-:root {{ color-scheme: light dark }}
-body {{ font: 16px/1.6 system-ui, sans-serif; max-width: 54rem; margin: 0 auto; padding: 2rem 1.25rem }}
-body {{ overflow-wrap: anywhere }}
-h2 {{ margin-top: 2rem; padding-top: 1rem; border-top: 1px solid {LINE} }}
-.faint {{ opacity: .8; font-size: .875rem }}
-.note, pre {{ border: 1px solid {LINE}; border-radius: 4px; padding: .5rem 1rem }}
-pre {{ white-space: pre-wrap }}
-main > div {{ margin: .75rem 0 }}
-dl {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: .5rem 1rem }}
-dt {{ opacity: .8; font-size: .875rem }} dd {{ margin: 0 }}
-.js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .legend, .infolayer, .cbaxis) text,
-.js-plotly-plot :is(.bartext-outside, .textpoint text) {{ fill: CanvasText !important }}
-@media print {{
-  :root {{ color-scheme: light }} * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact }}
-  .gb-table {{ max-height: none; overflow: visible }} .gb-table :is(th, td) {{ white-space: normal }}
-  h2, h3 {{ break-after: avoid }} tr, .note, figure {{ break-inside: avoid }}
-}}
-"""
+STYLE = stylesheet(Path(__file__).with_name("report.css"))
 
 
 class Report:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import chain
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import streamlit as st
 
 from engine.wording import csv_cell
-from ui.colours import BLUE, LINE, SKY
+from ui.colours import stylesheet
 from ui.widgets import download
 
 Rows = Sequence[Mapping[str, Any]]
@@ -32,40 +33,7 @@ NOTHING = "–"
 def table_style() -> str:
     """Return the CSS of tables, for a page's one style element."""
     page = ", ".join(str(st.get_option(f"theme.{theme}.backgroundColor")) for theme in ("light", "dark"))
-    return f"""
-.gb-table {{
-  width: fit-content; max-width: 100%; max-height: 30rem; overflow: auto; font-size: 0.875rem;
-  line-height: 1.45; border: 1px solid {LINE}; border-radius: 0.5rem;
-}}
-.gb-table table {{ border-collapse: separate; border-spacing: 0; margin: 0; }}
-.gb-table caption {{
-  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
-}}
-.gb-table :is(th, td) {{
-  padding: 0.4rem 0.75rem; text-align: start; vertical-align: top; white-space: nowrap; font-weight: normal;
-  border: 0; border-top: 1px solid {LINE};
-}}
-.gb-table thead th {{
-  position: sticky; top: 0; z-index: 1; border-top: 0; font-weight: 600; vertical-align: bottom;
-  background: light-dark({page}); box-shadow: 0 1px {LINE};
-}}
-[role=dialog] .gb-table thead th {{ position: static; background: none; }}  /* the theme is unknown there */
-.gb-table thead th[title] {{ text-decoration: underline dotted; text-underline-offset: 0.25em; }}
-.gb-table.from-end {{ direction: rtl; }} /* scrolled to its last columns, next to the names of the rows */
-.gb-table.from-end table {{ direction: ltr; }}
-.gb-table.from-end th:first-child {{ position: sticky; left: 0; background: light-dark({page}); }}
-.gb-table.from-end thead th:first-child {{ z-index: 2; }}
-.gb-table .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-.gb-table .long {{ white-space: normal; overflow-wrap: anywhere; min-width: 16rem; max-width: 36rem; }}
-.gb-table summary, .gb-columns summary {{ cursor: pointer; }}
-.gb-table .bar {{ display: inline-block; width: 4rem; height: 0.5rem; margin-right: 0.75rem; }}
-.gb-table .bar {{ background: {LINE}; border-radius: 0.25rem; overflow: hidden; }}
-.gb-table .bar span {{ display: block; height: 100%; background: light-dark({BLUE}, {SKY}); }}
-.gb-columns {{ font-size: 0.875rem; margin-top: 0.5rem; }}
-.gb-columns dl {{ margin: 0.5rem 0 0; }}
-.gb-columns dt {{ font-weight: 600; }}
-.gb-columns dd {{ margin: 0 0 0.5rem; max-width: 60rem; }}
-"""
+    return stylesheet(Path(__file__).with_name("tables.css"), page=page)
 
 
 def show_table(rows: Rows, alt: str, columns: Columns | None = None, key: str = "") -> None:

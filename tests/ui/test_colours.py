@@ -7,8 +7,9 @@ import pytest
 from ui import colours
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("engine", "pages", "ui")
-FILES = [ROOT / "streamlit_app.py", *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))]
+FOLDERS, KINDS = ("engine", "pages", "ui"), (".py", ".css", ".js")
+FOUND = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*") if file.suffix in KINDS]
+FILES = [ROOT / "streamlit_app.py", *FOUND]
 THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["theme"]
 READABLE = 4.5  # the least contrast of text by WCAG 2.2, success criterion 1.4.3
 # All translucent colours that ui.colours names, and the strongest paints.

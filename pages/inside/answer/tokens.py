@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from engine.generation.answer import Written
 from engine.generation.generated_token import Candidate, GeneratedToken
 from pages.inside.answer.continuation import Request, answer_texts, continuation, start_continuation
 from pages.inside.answer.figures import candidate_bars, certainty_figure
-from ui.colours import ORANGE, STRONGEST
+from ui.colours import ORANGE, STRONGEST, stylesheet
 from ui.export import show_figure
 from ui.jobs import current_job
 from ui.settings import Settings
@@ -20,48 +21,12 @@ from ui.tokens import visible_blanks
 from ui.widgets import show_metrics
 
 FIRST = f"outline:2px solid {ORANGE};outline-offset:1px;border-radius:3px"
-CSS = f"""
-.tokens {{ display: flex; flex-wrap: wrap; gap: 4px; }}
-button {{
-  font: 14px/1.5 var(--st-code-font); color: var(--st-text-color); padding: 2px 6px; cursor: pointer;
-  border: 1px solid color-mix(in srgb, var(--st-text-color) 25%, transparent); border-radius: 4px;
-  background: color-mix(in srgb, {ORANGE} var(--doubt), transparent); overflow-wrap: anywhere;
-}}
-button:hover {{ border-color: var(--st-primary-color); }}
-button:focus-visible {{ outline: 2px solid var(--st-primary-color); outline-offset: 2px; }}
-button[aria-pressed=true] {{ box-shadow: 0 0 0 2px var(--st-primary-color); font-weight: 700; }}
-"""
-# The model's text becomes text nodes, never markup. One chip takes part in Tab order; arrow keys move focus
-# to its neighbours.
-JS = """
-export default function ({ data, parentElement, setStateValue }) {
-  const box = parentElement.querySelector(".tokens");
-  const chips = data.chips.map((chip, number) => {
-    const button = document.createElement("button");
-    button.textContent = chip.text;
-    button.title = chip.title;
-    button.setAttribute("aria-label", chip.title);
-    button.setAttribute("aria-pressed", number === data.chosen);
-    button.tabIndex = number === data.chosen ? 0 : -1;
-    button.style.setProperty("--doubt", chip.doubt + "%");
-    button.onclick = () => setStateValue("chosen", number);
-    button.onkeydown = (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (step) chips[Math.min(Math.max(number + step, 0), chips.length - 1)].focus();
-    };
-    return button;
-  });
-  const focused = [...box.children].indexOf(box.getRootNode().activeElement);
-  box.replaceChildren(...chips);
-  if (focused >= 0) chips[Math.min(focused, chips.length - 1)].focus();
-}
-"""
 
 chips = st.components.v2.component(
     "glassbox_token_chips",
     html='<div class="tokens" role="group" aria-label="Tokens of the answer"></div>',
-    css=CSS,
-    js=JS,
+    css=stylesheet(Path(__file__).with_name("tokens.css")),
+    js=Path(__file__).with_name("tokens.js").read_text("utf-8"),
 )
 
 
