@@ -18,6 +18,7 @@ from pages.inside.chunk.tensor_equations import (
     ACTIVATIONS,
     ADDED,
     BYTE_PAIRS,
+    EQUATIONS,
     MASKED,
     Stage,
     attention,
@@ -46,41 +47,12 @@ GATED = (
 )
 TOKEN, SEGMENT = r"E_{tok} = T_{token}[\mathrm{ids}]", r"E_{seg} = T_{segment}[\mathrm{segments}]"
 
-# Equations of attention, by the names of the arrays.
-BERT_ATTENTION = {
-    "weights": r"A = \mathrm{softmax}(S)",
-    "query": r"Q = X W_Q^\top + b_Q",
-    "key": r"K = X W_K^\top + b_K",
-    "value": r"V = X W_V^\top + b_V",
-    "scores": r"S = Q K^\top / \sqrt{d_{head}}",
-    "context": r"C = A V",
-    "output": r"O = \mathrm{concat}(C) W_O^\top + b_O",
-    "norm": r"X' = \mathrm{LayerNorm}(X + O)",
-}
-MPNET_ATTENTION = BERT_ATTENTION | {"weights": r"A = \mathrm{softmax}(S + B), \quad B_{ij} = b(j - i)"}
-NOMIC_ATTENTION = BERT_ATTENTION | {
-    "query": r"Q = \mathrm{RoPE}(X W_Q^\top)",
-    "key": r"K = \mathrm{RoPE}(X W_K^\top)",
-    "value": r"V = X W_V^\top",
-    "output": r"O = \mathrm{concat}(C) W_O^\top",
-}
-MODERN_ATTENTION = NOMIC_ATTENTION | {
-    "norm": r"\tilde X = \mathrm{LayerNorm}(X)",
-    "query": r"Q = \mathrm{RoPE}(\tilde X W_Q^\top)",
-    "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
-    "value": r"V = \tilde X W_V^\top",
-}
-GTE_ATTENTION = BERT_ATTENTION | {
-    "query": r"Q = \mathrm{RoPE}(X W_Q^\top + b_Q)",
-    "key": r"K = \mathrm{RoPE}(X W_K^\top + b_K)",
-}
-JINA_ATTENTION = BERT_ATTENTION | {"weights": r"A = \mathrm{softmax}(S + B), \quad B_{ij} = -m_h |i - j|"}
-NEWER_JINA = {
-    "query": r"Q = \mathrm{LayerNorm}(X W_Q^\top + b_Q)",
-    "key": r"K = \mathrm{LayerNorm}(X W_K^\top + b_K)",
-    "inner norm": r"O' = \mathrm{LayerNorm}(X + O)",
-    "norm": r"X' = \mathrm{LayerNorm}(X + O')",
-}
+BERT_ATTENTION = EQUATIONS["bert attention"]
+MPNET_ATTENTION = BERT_ATTENTION | EQUATIONS["mpnet attention"]
+NOMIC_ATTENTION = BERT_ATTENTION | EQUATIONS["nomic attention"]
+MODERN_ATTENTION = NOMIC_ATTENTION | EQUATIONS["modernbert attention"]
+GTE_ATTENTION = BERT_ATTENTION | EQUATIONS["gte attention"]
+JINA_ATTENTION = BERT_ATTENTION | EQUATIONS["jina attention"]
 
 
 def bert_stages(config: Any, layer: int) -> tuple[Stage, ...]:
@@ -142,7 +114,7 @@ def jina_stages(config: Any, layer: int) -> tuple[Stage, ...]:
         " Position comes in here: each score loses an amount that grows with the distance of the two tokens, "
         "at a pace of its own in each head (ALiBi)."
     )
-    equations = JINA_ATTENTION | (NEWER_JINA if config.is_newer else {})
+    equations = JINA_ATTENTION | (EQUATIONS["newer jina attention"] if config.is_newer else {})
     return gated_stages(config, layer, equations, "", ALL_TOKENS + lost)
 
 

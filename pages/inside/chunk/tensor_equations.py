@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from engine.installed import rows_of
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -64,44 +66,16 @@ def gated_equations(source: str, activation: str) -> dict[str, str]:
     }
 
 
-ACTIVATIONS = {
-    "gelu": r"\mathrm{GELU}",
-    "gelu_new": r"\mathrm{GELU}_{\tanh}",
-    "relu": r"\mathrm{ReLU}",
-    "silu": r"\mathrm{SiLU}",
-    "tanh": r"\tanh",
-    "quick_gelu": r"\mathrm{QuickGELU}",
-}
-NORMED_HEADS = {
-    "query norm": r"\tilde Q = \mathrm{RMSNorm}(\tilde X W_Q^\top)",
-    "key norm": r"\tilde K = \mathrm{RMSNorm}(\tilde X W_K^\top)",
-    "query": r"Q = \mathrm{RoPE}(\tilde Q)",
-    "key": r"K = \mathrm{RoPE}(\tilde K)",
-}
+EQUATIONS: dict[str, dict[str, str]] = {}  # of the arrays of a part, by their names
+for row in rows_of("equations.csv"):
+    EQUATIONS.setdefault(row["part"], {})[row["array"]] = row["equation"]
+ACTIVATIONS, NORMED_HEADS = EQUATIONS["activations"], EQUATIONS["normed heads"]
+LLAMA_ATTENTION = EQUATIONS["llama attention"]
 
 BYTE_PAIRS = "Byte-level BPE starts from bytes and repeatedly merges the pair that it learnt first."
 MASKED = "As in the encoder, but a token sees only itself and the tokens before it: the rest is masked."
 # The output of a layer whose norms are in front of attention and feed-forward.
 ADDED = r"X_{next} = X' + F, \quad X' = X + O"
-
-# Equations of attention, by the names of the arrays.
-LLAMA_ATTENTION = {
-    "weights": r"A = \mathrm{softmax}(S + \mathrm{mask})",
-    "norm": r"\tilde X = \mathrm{RMSNorm}(X)",
-    "query": r"Q = \mathrm{RoPE}(\tilde X W_Q^\top)",
-    "key": r"K = \mathrm{RoPE}(\tilde X W_K^\top)",
-    "value": r"V = \tilde X W_V^\top",
-    "scores": r"S = Q K^\top / \sqrt{d_{head}}",
-    "context": r"C = A V",
-    "output": r"O = \mathrm{concat}(C) W_O^\top",
-}
-GPT2_ATTENTION = LLAMA_ATTENTION | {
-    "norm": r"\tilde X = \mathrm{LayerNorm}(X)",
-    "query": r"Q = \tilde X W_Q^\top + b_Q",
-    "key": r"K = \tilde X W_K^\top + b_K",
-    "value": r"V = \tilde X W_V^\top + b_V",
-    "output": r"O = \mathrm{concat}(C) W_O^\top + b_O",
-}
 
 LLAMA_STAGES = (
     Stage("Tokens", BYTE_PAIRS),
@@ -127,22 +101,11 @@ GPT2_STAGES = (
     LLAMA_STAGES[0],
     embeddings(
         "Each token's id selects a row of one table, its position a row of another, and the two are added.",
-        {
-            "output": r"X = T_{token}[\mathrm{ids}] + T_{position}",
-            "token": r"T_{token}[\mathrm{ids}]",
-            "position": r"T_{position}[0 \ldots n - 1]",
-        },
+        EQUATIONS["gpt2 embeddings"],
     ),
-    attention(MASKED, GPT2_ATTENTION),
+    attention(MASKED, LLAMA_ATTENTION | EQUATIONS["gpt2 attention"]),
     feed_forward(
-        "Every vector on its own goes through a wide layer and back.",
-        ADDED,
-        {
-            "norm": r"\tilde X' = \mathrm{LayerNorm}(X')",
-            "hidden": r"U = \tilde X' W_1^\top + b_1",
-            "activation": r"H = \mathrm{GELU}(U)",
-            "output": r"F = H W_2^\top + b_2",
-        },
+        "Every vector on its own goes through a wide layer and back.", ADDED, EQUATIONS["gpt2 feed-forward"]
     ),
     final_norm(r"\mathrm{LayerNorm}"),
     LLAMA_STAGES[-1],
