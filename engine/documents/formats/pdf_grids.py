@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from .from_right import is_mostly_from_right
-from .pdf_layout import CELL_GAP, Line, Rule, Segment, lines_of, whole_of
+from .pdf_layout import CELL_GAP, LEVEL, Line, Rule, Segment, lines_of, whole_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared
@@ -227,27 +227,32 @@ def parts_of_row(
     that stands between theirs belongs to all of them.
     """
     several = [each for each in cells if len(each) > 1]
+    reach = max([TOUCH, *(LEVEL * (each.top - each.bottom) for line in chain(*cells) for each in line)])
     heights = [[line[0].middle for line in each] for each in several]
     starts = [
         y
         for y in sorted({*chain(*heights)}, reverse=True)
-        if sum(any(abs(each - y) < TOUCH for each in column) for column in heights) > MOST * len(several)
+        if sum(any(abs(each - y) < reach for each in column) for column in heights) > MOST * len(several)
     ]
-    starts = [y for n, y in enumerate(starts) if not n or starts[n - 1] - y > TOUCH]
+    starts = [y for n, y in enumerate(starts) if not n or starts[n - 1] - y > reach]
+    numbers = [n for n, each in enumerate(several) if all(NUMBER.match(line[0].text) for line in each)]
+    most = max((heights[n] for n in numbers), key=len, default=starts)
+    if all(any(abs(y - each) < reach for each in most) for y in chain(*heights)):
+        starts = most  # all other lines are level with those of a column of numbers
     are_values = is_only or any(
-        all(is_value(line, width, len(starts)) for line in each if line[0].middle > starts[-1] - TOUCH)
+        all(is_value(line, width, len(starts)) for line in each if line[0].middle > starts[-1] - reach)
         for each, width in zip(cells, widths, strict=True)
         if starts and len(each) > 1
     )
-    if len(several) < 2 or len(starts) < 2 or not are_values or starts[0] < max(map(max, heights)) - TOUCH:
+    if len(several) < 2 or len(starts) < 2 or not are_values or starts[0] < max(map(max, heights)) - reach:
         yield list(cells)
         return
     for top, bottom in pairwise([*starts, -math.inf]):
         part: list[Sequence[Line]] = [
-            [line for line in each if bottom + TOUCH < line[0].middle <= top + TOUCH] for each in cells
+            [line for line in each if bottom + reach < line[0].middle <= top + reach] for each in cells
         ]
         for place, each in enumerate(cells):
-            if len(each) == 1 and not any(abs(each[0][0].middle - height) < TOUCH for height in starts):
+            if len(each) == 1 and not any(abs(each[0][0].middle - height) < reach for height in starts):
                 part[place] = list(each)
         yield part
 

@@ -61,7 +61,7 @@ WIDE, MARK = r"[\u2e80-\ud7ff\uff01-\uff5e]", r"[\u3001-\u301f\u30fb\uff01-\uff0
 INDIC = r"[\u0900-\u0d7f\u0e33]"  # letters and vowel signs, of which PDFium parts the box of a letter's glyph
 LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali that stand before their letter
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
-TWICE, MAX_TWICE, SHADOW = re.compile(r"(\w)(?=\1)"), 6, 0.3  # letters, and times the width of one
+TWICE, MAX_TWICE, SHADOW = re.compile(r"([\w-])(?=\1)"), 6, 0.3  # letters, and times the width of one
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
 HANGUL = re.compile("[\uac00-\ud7a3]{2}")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
@@ -140,7 +140,9 @@ def segments_of(
                     is_apart = not is_word or edges[0] - end > CELL * height
                 if is_new_line:
                     small, large = sorted((height, before[3] - before[1]))
-                    is_apart = not -small <= gap <= BLANK * large or large > RAISED * small
+                    # the next line begins where this one does, of letters as high
+                    is_below = abs(edges[0] - left) + large - small < EXACT and written[0] != "."
+                    is_apart = is_below or not -small <= gap <= BLANK * large or large > RAISED * small
                 middle = (edges[1] + edges[3]) / 2
                 # by a vertical line between the end of the text and the letter
                 is_ruled = crosses(right, edges[0], middle) or crosses(edges[2], left, middle)
@@ -434,7 +436,8 @@ def without_shadows(characters: Any, written: str, places: Sequence[int]) -> tup
         (left, low, *_), (west, bottom, east, top) = (loose_box(characters, places[at]) for at in (n - 1, n))
         across, down = abs(west - left), abs(bottom - low)
         # but not for the letters of a ligature, which have one box
-        if max(across, down) > 0 and across < SHADOW * (east - west) and down < SHADOW * (top - bottom):
+        reach = max(SHADOW * (east - west), LEVEL * (top - bottom) * (down > SAME))  # also of narrow letters
+        if max(across, down) > 0 and across < reach and down < SHADOW * (top - bottom):
             left_out.add(n)
         elif not left_out and number > MAX_TWICE:
             break

@@ -56,9 +56,13 @@ MOST_SAME, FEW_NULLS, HIGH_BYTES = 0.5, 0.05, (0x00, 0x03, 0x04, 0x05, 0x06, 0x0
 # Marks of typesetting that hide words from a search: the ligatures ff, fi, fl, ffi, ffl and st and the
 # characters of formulas, which become letters, and the soft hyphen.
 LIGATURES, OF_FORMULAS = range(0xFB00, 0xFB07), range(0x1D400, 0x1D800)
+KANGXI = range(0x2F00, 0x2FD6)  # radicals of Chinese, written for characters with the same glyphs
+RADICALS = "⺟⺠⻁⻄⻅⻆⻉⻋⻓⻔⻘⻚⻛⻜⻝⻢⻣⻤⻥⻦⻨⻩⻬⻮⻰⻳"  # others, and their characters
+LOOKING_ALIKE = "母民虎西见角贝车长门青页风飞食马骨鬼鱼鸟麦黄齐齿龙龟"
 BULLETS = {0xF0B7: "•", 0xF095: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✔"}  # of fonts of symbols
 TYPESETTING: dict[int, str | None] = {
-    **{code: unicodedata.normalize("NFKC", chr(code)) for code in (*LIGATURES, *OF_FORMULAS)},
+    **{code: unicodedata.normalize("NFKC", chr(code)) for code in (*LIGATURES, *OF_FORMULAS, *KANGXI)},
+    **{ord(code): sign for code, sign in zip(RADICALS, LOOKING_ALIKE, strict=True)},
     **BULLETS,
     0xAD: None,
     **DIRECTIONS,

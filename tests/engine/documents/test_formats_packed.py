@@ -65,6 +65,10 @@ def test_ligatures_are_read_as_letters_and_soft_hyphens_left_out(name, content):
     assert (document.name, document.text) == (name, READ)
 
 
+def test_radicals_of_chinese_are_read_as_the_characters_that_look_like_them():
+    assert parse_document("a.txt", "中⽂⻓⻋".encode()).text == "中文长车"
+
+
 def test_a_pdf_is_read_without_ligatures_and_without_the_soft_hyphens_at_its_line_ends():
     fonts = b"/BaseFont /Helvetica", b"/BaseFont /Helvetica /Encoding /WinAnsiEncoding"
     # \256 and \257 are the ligatures of the standard encoding, \255 is the soft hyphen of Windows-1252.

@@ -57,6 +57,14 @@ def test_rows_between_two_lines_are_parted_below_heads_of_two_rows():
     ]  # fmt: skip
 
 
+def test_rows_within_one_box_are_parted_where_all_stands_level_with_numbers():
+    lines = [(60, y, 460, y) for y in (712, 698, 600)] + [(x, 600, x, 712) for x in (60, 160, 260, 360, 460)]
+    rows = [("Item", "Number", "Price", "Sum"), ("Bread", "", "", "4"), ("Milk", "2", "1", "2")]
+    rows += [("Cake", "1", "7", "7"), ("", "", "Tax:", "1"), ("", "", "Total:", "14")]
+    text = text_of(grid(*lines) + shown(*placed(rows, (62, 162, 262, 362), 702)))
+    assert text == "\n".join(map(" | ".join, rows))
+
+
 def test_boxes_that_nobody_sees_are_no_lines_of_a_table():
     cells = placed(ROWS, (62, 162, 262), 702)
     seen = b"".join(box(x, y, x + 98, y + 13) for x in (60, 160, 260) for y in (698, 684, 670, 656))
@@ -150,12 +158,9 @@ def test_what_is_cut_off_or_tilted_or_drawn_twice_is_no_part_of_a_line():
     assert text_of(shown((50, 700, "The gate is shut."), (640, 700, "The other page"))) == "The gate is shut."
     twice = shown((50, 700, "Saddle shop")) + shown((51, 699, "Saddle shop"))
     assert text_of(twice) == "Saddle shop"
-    letters = b"".join(
-        shown((50 + 9 * n + move, 700 - move, each), size=16)
-        for n, each in enumerate("houses")
-        for move in (0, 1)
-    )
-    assert text_of(letters) == "houses"
+    for word, step, size in (("houses", 9, 16), ("lilli", 3, 11)):
+        places = [(50 + step * n + move, 700 - move, each) for n, each in enumerate(word) for move in (0, 1)]
+        assert text_of(shown(*places, size=size)) == word
     draft = b"BT /F1 40 Tf 0.87 0.5 -0.5 0.87 60 560 Tm (Draft of May) Tj ET\n"
     assert text_of(shown((50, 700, "The gate is shut."), (50, 686, "It opens at nine.")) + draft) == (
         "The gate is shut.\nIt opens at nine.\n\nDraft of May"
@@ -202,3 +207,9 @@ def test_two_pages_of_a_spread_are_read_one_after_the_other():
     assert text_of(shown(*(text for pair in zip(*sides, strict=True) for text in pair))).split("\n\n") == [
         "\n".join(f"{name} {n}" for n in range(25)) for name in ("Rent", "Heat")
     ]
+
+
+def test_a_line_close_below_another_goes_on_in_no_word_of_it():
+    assert text_of(shown((50, 700, "paper"), (50, 688, "- A4"), (50, 676, "or letters"), size=16)) == (
+        "paper\n- A4\nor letters"
+    )
