@@ -120,7 +120,7 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of a search."""
+    """One metric of a search, greater where it is better."""
 
     # from `Retrieved` to the value of each question, ``(n_questions,)``
     function: Callable[[Retrieved], Array]
@@ -128,12 +128,6 @@ class Metric:
     help: str
     unit: str = "chunks"  # what it counts
     at_k: bool = True  # whether it depends on ``k``, so that values at different ``k`` are not compared
-    greater_is_better: bool = True  # its direction
-
-    @property
-    def sign(self) -> int:
-        """Factor that makes greater values better: 1, or -1 where less is better."""
-        return 1 if self.greater_is_better else -1
 
 
 def at_depth(name: str, k: int) -> str:

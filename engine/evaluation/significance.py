@@ -60,18 +60,18 @@ def compare_all(baseline: Array, others: Array) -> list[Comparison]:
     ]
 
 
-def held_out(values: Array, sign: int = 1, seed: int = 0) -> Comparison:
+def held_out(values: Array, seed: int = 0) -> Comparison:
     """Compare the best system with the first on questions that had no part in the choice of the best.
 
     Questions are divided in halves at random; on each half, the system counts that is best on the other. So
     the difference is what to expect of new questions, where that of the best on all is too large. Values of
-    all systems are ``(n_systems, n_questions)``, ``sign`` -1 where less is better.
+    all systems are ``(n_systems, n_questions)``, greater ones better.
     """
     order = np.random.default_rng(seed).permutation(values.shape[1])
     halves = np.array_split(order, 2)
     chosen = values[0].copy()  # (n_questions,)
     for own, other in (halves, halves[::-1]):
-        chosen[own] = values[np.argmax(sign * values[:, other].mean(axis=1)), own]
+        chosen[own] = values[np.argmax(values[:, other].mean(axis=1)), own]
     return compare(values[0], chosen)
 
 

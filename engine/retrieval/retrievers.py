@@ -143,67 +143,30 @@ class SearchInputs:
         return dense_scores(self.question_vectors, self.chunk_vectors)
 
 
-def dense(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Score by cosine."""
-    return inputs.dense
-
-
-def bm25(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Score by words in common."""
-    scores = inputs.texts.bm25
+def above_0(scores: Array) -> Array:
+    """Leave out chunks that score 0: they share no word with the question."""
     return np.where(scores > 0, scores, np.float32(-np.inf))
 
 
-def hybrid(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Fuse the ranks of dense and BM25."""
-    return reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25])
-
-
-def weighted(inputs: SearchInputs, on_progress: Progress | None) -> Array:
+def weighted(inputs: SearchInputs) -> Array:
     """Fuse the scores of dense and BM25."""
     return weighted_fusion(inputs.dense, inputs.texts.bm25)
-
-
-def mmr(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Reorder the best of dense by maximal marginal relevance."""
-    return mmr_scores(inputs.dense, inputs.chunk_vectors)
-
-
-def maxsim(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Reorder the best of dense by MaxSim."""
-    return rerank(inputs.dense, inputs.texts.maxsim, on_progress)
 
 
 def cross_encoder(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by a cross-encoder."""
     texts, model = inputs.texts, second_model("reranker", inputs.texts.encoder)
-    first = weighted(inputs, None)
+    first = weighted(inputs)
     return cross_rerank(first, texts.questions, texts.chunks, model, RERANK_DEPTH, on_progress)
 
 
 def reader(inputs: SearchInputs, on_progress: Progress | None) -> Array:
     """Reorder the best of the weighted hybrid by its score and how well words of each chunk answer."""
-    texts, first = inputs.texts, weighted(inputs, None)
+    texts, first = inputs.texts, weighted(inputs)
     model = shipped_reader(texts.encoder)
     return cross_rerank(
         first, texts.questions, texts.chunks, model, READER_DEPTH, on_progress, FIRST_STAGE_WEIGHT
     )
-
-
-def sparse(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Score by the words that a model weighs and adds."""
-    scores = inputs.texts.sparse
-    return np.where(scores > 0, scores, np.float32(-np.inf))
-
-
-def sparse_weighted(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Fuse the scores of dense and learned sparse."""
-    return weighted_fusion(inputs.dense, inputs.texts.sparse)
-
-
-def late_reordered(inputs: SearchInputs, on_progress: Progress | None) -> Array:
-    """Reorder the best of the weighted hybrid by late interaction."""
-    return rerank(weighted(inputs, None), inputs.texts.late_maxsim, on_progress)
 
 
 def late(inputs: SearchInputs, on_progress: Progress | None) -> Array:
@@ -234,9 +197,11 @@ class Retriever:
 
 # To add a retriever, add an entry: the app and the command line take names and descriptions from here.
 RETRIEVERS = {
-    "dense": Retriever(dense, "dense (cosine)", "The cosine of the vectors of question and chunk."),
+    "dense": Retriever(
+        lambda inputs, _: inputs.dense, "dense (cosine)", "The cosine of the vectors of question and chunk."
+    ),
     "bm25": Retriever(
-        bm25,
+        lambda inputs, _: above_0(inputs.texts.bm25),
         "BM25 (words)",
         "Words that question and chunk share, the rarer the better. Reads no vectors, and finds no chunk "
         "that shares none.",
@@ -244,18 +209,24 @@ RETRIEVERS = {
         uses_vectors=False,
     ),
     "hybrid": Retriever(
-        hybrid, "hybrid (ranks fused)", "Dense and BM25, by reciprocal rank fusion.", uses_bm25=True
+        lambda inputs, _: reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25]),
+        "hybrid (ranks fused)",
+        "Dense and BM25, by reciprocal rank fusion.",
+        uses_bm25=True,
     ),
     "weighted": Retriever(
-        weighted, "hybrid (scores weighted)", "Dense and BM25, by a weighted mean of scores.", uses_bm25=True
+        lambda inputs, _: weighted(inputs),
+        "hybrid (scores weighted)",
+        "Dense and BM25, by a weighted mean of scores.",
+        uses_bm25=True,
     ),
     "mmr": Retriever(
-        mmr,
+        lambda inputs, _: mmr_scores(inputs.dense, inputs.chunk_vectors),
         "dense, less repeated (MMR)",
         "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",
     ),
     "maxsim": Retriever(
-        maxsim,
+        lambda inputs, on_progress: rerank(inputs.dense, inputs.texts.maxsim, on_progress),
         "dense, reordered by tokens (MaxSim)",
         "The best 50 of dense, reordered by the best match of every single token.",
         needs_tokens=True,
@@ -278,7 +249,7 @@ RETRIEVERS = {
         pairs=READER_DEPTH,
     ),
     "sparse": Retriever(
-        sparse,
+        lambda inputs, _: above_0(inputs.texts.sparse),
         "learned sparse (SPLADE)",
         "Words that a model weighs, and others that it adds to question and chunk. Reads no vectors, and "
         "finds no chunk that shares none.",
@@ -287,14 +258,14 @@ RETRIEVERS = {
         needs="sparse",
     ),
     "sparse-weighted": Retriever(
-        sparse_weighted,
+        lambda inputs, _: weighted_fusion(inputs.dense, inputs.texts.sparse),
         "dense and learned sparse (scores weighted)",
         "Dense and learned sparse, by a weighted mean of scores.",
         uses_sparse=True,
         needs="sparse",
     ),
     "late-reordered": Retriever(
-        late_reordered,
+        lambda inputs, on_progress: rerank(weighted(inputs), inputs.texts.late_maxsim, on_progress),
         "hybrid, reordered by late interaction (ColBERT)",
         "The best 50 of hybrid (scores weighted), reordered by a model that compares each token of the "
         "question with those of the chunk.",

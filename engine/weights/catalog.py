@@ -66,18 +66,11 @@ DEFAULT_DECODER = "SmolLM2-135M-Instruct"
 DEFAULT_SPARSE = "splade-tiny"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L6-v2"
 
-APACHE_2 = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
 LICENCES = {
-    licence.name: licence
-    for licence in (
-        APACHE_2,
-        Licence(
-            "Qwen Research", "https://huggingface.co/Qwen/Qwen2.5-3B-Instruct/blob/main/LICENSE", terms=True
-        ),
-        Licence("Llama 3.2 Community", "https://www.llama.com/llama3_2/license/", terms=True),
-        Licence("Gemma Terms of Use", "https://ai.google.dev/gemma/terms", terms=True),
-    )
+    row["name"]: Licence(row["name"], row["url"], terms=row["terms"] == "yes")
+    for row in rows_of("licences.csv")
 }
+APACHE_2 = LICENCES["Apache-2.0"]
 
 
 def read_models() -> Iterator[KnownModel]:

@@ -13,33 +13,13 @@ def listed(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-STOP_WORDS = frozenset(
-    listed(
-        "the a an of in on at to for from by with as and or but nor if than then that this these those it "
-        "its he she they them his her their him we our you your i me my is are was were be been being am do "
-        "does did done has have had can could will would shall should may might must not no what which who "
-        "whom whose when where why how many much there here some any each such name type kind called known "
-        "used according about into after before during between through over under also one two first other "
-        "new more most"
-    )
-)
-TITLES = frozenset(
-    listed(
-        "mr mrs ms dr sir lady lord president king queen prince princess emperor pope saint st general "
-        "captain colonel professor senator governor minister chancellor archbishop bishop cardinal judge"
-    )
-)
-ONES = listed(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty"
-)
-TENS = listed("thirty forty fifty sixty seventy eighty ninety hundred")
-ORDINALS = listed("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")
+_LISTS = {kind: listed(words) for kind, words in (line.split(": ") for line in lines_of("word_lists.txt"))}
+STOP_WORDS, TITLES = frozenset(_LISTS["stop words"]), frozenset(_LISTS["titles"])
 ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # of ordinals in digits
 _DIGITS = (
-    {word: str(number) for number, word in enumerate(ONES)}
-    | {word: str(10 * number) for number, word in enumerate(TENS, 3)}
-    | {word: f"{number}{ENDINGS.get(number, 'th')}" for number, word in enumerate(ORDINALS, 1)}
+    {word: str(number) for number, word in enumerate(_LISTS["ones"])}
+    | {word: str(10 * number) for number, word in enumerate(_LISTS["tens"], 3)}
+    | {word: f"{number}{ENDINGS.get(number, 'th')}" for number, word in enumerate(_LISTS["ordinals"], 1)}
 )
 NUMBER_WORDS = _DIGITS | {number: word for word, number in _DIGITS.items()}  # both ways
 

@@ -7,7 +7,7 @@ from engine.documents.truncation import read_ends
 from engine.inspection.diagnosis.chain import Chain
 from engine.inspection.diagnosis.diagnose import Diagnosis
 from engine.inspection.diagnosis.location import Location
-from engine.inspection.diagnosis.suspects import Cause
+from engine.installed import rows_of
 from ui.chunk_paint import near_to, painted
 from ui.look_inside import chunk_table
 from ui.report import Report
@@ -19,30 +19,13 @@ CHUNKS = "The passage and its chunks"
 PAINTED = "The passage is underlined; each chunk has its tint and its number in the document."
 CONTEXT = 400  # characters shown on either side of the passage, at most
 MARKS = {True: "✓", False: "✗", None: "–"}
-TITLES: dict[Cause, tuple[str, str]] = {
-    "not_read": ("It is not in the documents", ":material/folder_off:"),
-    "flattened": ("Its table was read as plain text", ":material/table_rows_narrow:"),
-    "split": ("It is cut across a border", ":material/vertical_split:"),
-    "beyond_limit": ("It lies beyond the token limit", ":material/content_cut:"),
-    "other_words": ("The question uses other words", ":material/spellcheck:"),
-    "typing_error": ("The question has a typing error", ":material/spellcheck:"),
-    "other_language": ("The question is in another language", ":material/translate:"),
-    "read_as_follow_up": ("It was read as a follow-up question", ":material/forum:"),
-    "header_for_row": ("Names of columns and a row were confused", ":material/table_rows_narrow:"),
-    "near_twin": ("Something that says nearly the same was taken", ":material/content_copy:"),
-    "number_form": ("A number is written in another form", ":material/numbers:"),
-    "outranked": ("Others rank higher", ":material/leaderboard:"),
-    "not_among_k": ("Too few passages are read", ":material/leaderboard:"),
-    "reader_took_other": ("The reader took other words", ":material/auto_stories:"),
-    "refused_by_threshold": ("It was refused by a threshold", ":material/straighten:"),
-    "none": ("Nothing broke", ":material/check_circle:"),
-}
+CAUSES = {row["cause"]: row for row in rows_of("causes.csv")}  # with title and icon
 
 
 def show_cause(report: Report, found: Diagnosis) -> None:
     """Draw the cause in one sentence."""
     report.header("In short")
-    title, icon = TITLES[found.cause]
+    title, icon = CAUSES[found.cause]["title"], CAUSES[found.cause]["icon"]
     report.note(
         st.success if found.cause == "none" else st.warning, icon, Strong(f"{title}."), f" {found.sentence}"
     )

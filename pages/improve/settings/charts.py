@@ -95,7 +95,7 @@ def cost_of(experiment: Experiment, metric: str, cost: str) -> go.Figure:
     attribute, title, logarithmic, _ = COSTS[cost]
     costs = np.array([getattr(row, attribute) for row in experiment.rows], float)
     quality = np.array([row.metrics[metric] for row in experiment.rows])
-    front, hovers = pareto_front(costs, MEASURES[metric].sign * quality), hovers_of(experiment, metric)
+    front, hovers = pareto_front(costs, quality), hovers_of(experiment, metric)
     others = np.setdiff1d(np.arange(1, len(costs)), front)
     figure = go.Figure()
     steps = {"line_width": 1.5, "line_shape": "hv", "hoverinfo": "skip", "showlegend": False}

@@ -71,19 +71,19 @@ def verdicts(rows: Sequence[SweepRow], metric: str, questions: Sequence[Question
     is_moved = metric in setting_orders() and any(each.status == DRAFTED for each in questions)
     found = expected_of(rows, questions, metric) if is_moved else compare_all(values[0], values)
     words = [
-        OTHER_K if is_across_k(rows[0].configuration, row.configuration, metric) else word(one, metric)
+        OTHER_K if is_across_k(rows[0].configuration, row.configuration, metric) else word(one)
         for row, one in zip(rows, found, strict=True)
     ]
     return [Verdict(*each) for each in zip(found, ["baseline", *words[1:]], strict=True)]
 
 
-def word(found: Comparison, metric: str) -> str:
+def word(found: Comparison) -> str:
     """Say in a word whether a difference is more than chance, and which way it goes."""
     if found.low == found.high == found.difference == 0:
         return "the same"
     if found.p_value >= LEVEL:
         return "not sure"
-    return "better" if MEASURES[metric].sign * found.difference > 0 else "worse"
+    return "better" if found.difference > 0 else "worse"
 
 
 def is_across_k(first: Configuration, second: Configuration, metric: str) -> bool:
@@ -118,7 +118,7 @@ def best_first(rows: Sequence[SweepRow], metric: str) -> list[int]:
 
 def merit(row: SweepRow, metric: str) -> tuple[float, float, int]:
     """Return a key that is greater for better rows: of those alike by their MRR, then the smaller index."""
-    return MEASURES[metric].sign * row.metrics[metric], row.metrics["mrr"], -row.index_bytes
+    return row.metrics[metric], row.metrics["mrr"], -row.index_bytes
 
 
 def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str]) -> dict[str, Any]:
@@ -151,9 +151,9 @@ def table_row(row: SweepRow, verdict: Verdict, metric: str, keys: Sequence[str])
     )
 
 
-def won_and_lost(before: Sequence[float], after: Sequence[float], metric: str) -> dict[str, list[int]]:
+def won_and_lost(before: Sequence[float], after: Sequence[float]) -> dict[str, list[int]]:
     """Return the places of the questions won, lost and unchanged, the largest changes first."""
-    gains = MEASURES[metric].sign * np.subtract(after, before)
+    gains = np.subtract(after, before)
     order = np.argsort(-np.abs(gains), kind="stable").tolist()
     return {
         "Won": [place for place in order if gains[place] > DIFFERENT],
@@ -181,10 +181,9 @@ class Conclusion:
 
 def conclude(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: str) -> Conclusion:
     """Return the conclusion from the rows of an experiment, the baseline first, and their verdicts."""
-    sign = MEASURES[metric].sign
     compared = [place for place in range(1, len(rows)) if judged[place].word != OTHER_K]
     sure = [place for place in compared if judged[place].word == "better"]
-    ahead = [place for place in compared if sign * judged[place].comparison.difference > DIFFERENT]
+    ahead = [place for place in compared if judged[place].comparison.difference > DIFFERENT]
     if not ahead:
         return Conclusion(0)
     best = max(sure or ahead, key=lambda place: merit(rows[place], metric))
@@ -259,7 +258,7 @@ def change(rows: Sequence[SweepRow], metric: str, found: Conclusion) -> str:
     if not n_others:
         return ""
     before, after = rows[0].values[metric], rows[found.place].values[metric]
-    counts = won_and_lost(before, after, metric)
+    counts = won_and_lost(before, after)
     n_won, n_lost = len(counts["Won"]), len(counts["Lost"])
     if found.is_sure:
         n = next(n for n in range(n_won + 1) if sign_p(n_won - n, n_lost) * n_others >= LEVEL)
@@ -311,7 +310,7 @@ def gain_words(before: SweepRow, after: SweepRow, metric: str, in_use: bool) -> 
         if metric == RIGHT:
             does = f"answers {now - was:,} more rightly of"
         return f"{does} {questions(after, metric)} than {base} ({now:,} instead of {was:,})"
-    counts = won_and_lost(before.values[metric], after.values[metric], metric)
+    counts = won_and_lost(before.values[metric], after.values[metric])
     label = MEASURES[metric].label
     return (
         f"has a better {label} for {len(counts['Won']):,} of {questions(after, metric)} and a worse one for "
@@ -376,7 +375,7 @@ def held_out_words(rows: Sequence[SweepRow], judged: Sequence[Verdict], metric: 
     if rows[0].n_questions < FEWEST_HELD_OUT:
         return ""
     compared = [row for row, one in zip(rows, judged, strict=True) if one.word != OTHER_K]
-    found = held_out(np.array([row.values[metric] for row in compared], np.float64), MEASURES[metric].sign)
+    found = held_out(np.array([row.values[metric] for row in compared], np.float64))
     return f"On held-out questions the best gains {difference_words(found)} of {MEASURES[metric].label}."
 
 

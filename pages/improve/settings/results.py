@@ -300,7 +300,7 @@ def show_questions(
     key: str,
 ) -> None:
     """Draw the questions that one setting wins and loses against another, by their values of a metric."""
-    found, label = won_and_lost(before, after, metric), MEASURES[metric].label
+    found, label = won_and_lost(before, after), MEASURES[metric].label
     labels = {name: f"{name} ({len(places):,})" for name, places in found.items()}
     chosen = st.segmented_control(
         "Questions",

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.inspection.model.positions import DistanceScores, decoder_score_by_distance, score_by_distance
+from engine.installed import rows_of
 from engine.wording import counted
 from ui.chunk_settings import cut_in_use
 from ui.colours import BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -22,19 +23,7 @@ LINE_COLOURS = {"learned": ORANGE, "sinusoidal": GREEN, "RoPE": BLUE, "ALiBi": P
 N_DISTANCES = 256
 WIDTH, N_HEADS = 512, 8  # of Vaswani et al. (2017)
 
-WHAT = {
-    "learned": "**Learned** (GPT-2): each position has a trained vector, added to the token's. Before "
-    "training, as here, it distinguishes positions but not near from far; the band "
-    "is the range over all pairs of positions.",
-    "sinusoidal": "**Sinusoidal** (Vaswani et al. 2017): each position has a vector of sines and cosines, "
-    "added to the token's. Near positions have similar vectors, so the score falls with the "
-    "distance, in waves.",
-    "RoPE": "**RoPE** (Su et al. 2021): query and key are rotated by an angle that grows with the "
-    "position, so their product depends only on the distance; fast angles drop soon, slow ones "
-    "reach far.",
-    "ALiBi": "**ALiBi** (Press et al. 2022): nothing is added to the tokens. Each head subtracts a penalty "
-    "from the score that grows linearly with the distance, steep in some heads and gentle in others.",
-}
+WHAT = {row["scheme"]: row["effect"] for row in rows_of("position_schemes.csv")}
 
 
 @st.cache_data(show_spinner=False)

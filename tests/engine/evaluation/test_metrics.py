@@ -83,8 +83,3 @@ def test_the_table_gives_names_labels_and_values():
         assert metric.help.endswith(".")
     spans = [metric.help for metric in metrics.METRICS.values() if metric.unit == "characters"]
     assert all("token" not in help for help in spans)
-
-
-def test_a_metric_where_less_is_better_has_the_other_sign():
-    assert metrics.METRICS["mrr"].sign == 1
-    assert replace(metrics.METRICS["mrr"], greater_is_better=False).sign == -1

@@ -55,6 +55,6 @@ def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     assert {"reader", "weighted"} <= set(retrievers.usable_retrievers(encoder))
     [found] = retrievers.retriever_scores("reader", inputs)
     assert found.argmax() == len(TOWNS)
-    [first] = retrievers.weighted(inputs, None)
+    [first] = retrievers.weighted(inputs)
     both = reader.score(question, texts) + retrievers.FIRST_STAGE_WEIGHT * first
     assert np.argsort(-found).tolist() == np.argsort(-both).tolist()

@@ -6,7 +6,7 @@ from engine.documents.sentences import sentence_spans
 from engine.evaluation.questions import Question, Reference, question_fields
 from engine.inspection.diagnosis.suspects import Cause
 from engine.storage.workspace import Workspace
-from pages.improve.diagnose.links import TITLES
+from pages.improve.diagnose.links import CAUSES
 from tests.apps import app_page, by_label, own_documents, plain, said
 from tests.model_files import edit_tensors
 from tests.sentence_transformer_folders import save_reranker
@@ -60,7 +60,7 @@ def labelled(encoder):
 
 
 def test_every_cause_has_a_title():
-    assert set(TITLES) == set(Cause.__args__)
+    assert set(CAUSES) == set(Cause.__args__)
 
 
 def test_a_labelled_question_that_misses_is_explained_at_once(labelled):

@@ -65,18 +65,16 @@ def test_won_and_lost_follow_the_cell_that_is_chosen(encoder):
 
 def test_one_entry_in_the_table_adds_a_metric_to_the_page(monkeypatch, encoder):
     old = experiment()
-    metric = Metric(
-        lambda found: found.k, "Missed@k", "Share of the questions missed.", greater_is_better=False
-    )
+    metric = Metric(lambda found: -found.k, "Missed@k", "Share of the questions missed, below 0.")
     monkeypatch.setitem(METRICS, "missed@k", metric)
     app = app_of(results_page, one=experiment()).run()
     measure = app.segmented_control(key="experiment-measure")
     assert measure.options[-1] == "Missed@k"
-    assert "- **Missed@k**: Share of the questions missed." in measure.help
+    assert "- **Missed@k**: Share of the questions missed, below 0." in measure.help
     measure.set_value("missed@k").run()
     effects, configurations = tables(app)[:2]
     assert configurations["Against the app's"].iloc[0] == "better"
-    assert configurations["Value"].is_monotonic_increasing
+    assert configurations["Value"].is_monotonic_decreasing
     assert "Missed@k" in effects
     app.session_state["experiment-measure"] = "mrr"
     app.session_state["one"] = old

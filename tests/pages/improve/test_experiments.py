@@ -43,7 +43,7 @@ def test_rows_are_judged_against_the_first_by_the_corrected_p_value():
         (0.0, 1.0, "the same"),
     ):
         ends = difference - abs(difference) / 2, difference + abs(difference) / 2
-        assert word(Comparison(difference, *ends, p_value), "mrr") == expected
+        assert word(Comparison(difference, *ends, p_value)) == expected
     judged = verdicts(experiment().rows, "mrr")
     assert [one.word for one in judged] == ["baseline", "better", "worse", "the same", "not sure"]
     assert summary(judged).startswith("Of 4 other settings 1 is better than the app's and 1 is worse")
@@ -93,7 +93,7 @@ def test_the_figure_has_every_row_and_a_click_selects_it():
 
 
 def test_questions_won_come_with_the_largest_gain_first():
-    found = won_and_lost([0.5, 0.2, 1.0, 0.5, 1.0], [1.0, 1.0, 0.1, 0.5, 0.9], "mrr")
+    found = won_and_lost([0.5, 0.2, 1.0, 0.5, 1.0], [1.0, 1.0, 0.1, 0.5, 0.9])
     assert found == {"Won": [1, 0], "Lost": [2, 4], "Alike": [3]}
 
 
