@@ -17,6 +17,7 @@ from ...layers.tracing import Array
 from ...tokenizers.text_tokenizer import TextTokenizer
 from .articles import Article, Asked, Span, read_squad, with_headings
 from .negatives import ArticleText, holds, negated, opposite, other_chunk, other_words, without_sentence
+from .record_tables import draw
 from .records import records
 
 __all__ = ["NO_ANSWER", "ReadingBatch", "ReadingSet", "Shares", "batches", "read_squad", "reading_set"]
@@ -89,7 +90,7 @@ def reading_set(
     for number, (article, chunks) in enumerate(cut):
         rng = np.random.default_rng([seed, number, 1])
         read = ArticleText.of(article.document.text, chunks)
-        others = cut[int(rng.integers(len(cut)))][1]
+        others = draw(rng, cut)[1]
         names.append([name for name, used in read.names.items() if used.count > 1])
         asked += asked_of(article, read, others, shares, rng)
     n_records = round(shares.records / (1 - shares.records) * len(asked))
@@ -119,7 +120,7 @@ def asked_of(
         holding = [each for each in read.chunks if each.chunk.start <= first and last <= each.chunk.end]
         if not holding:  # chunks end within the answer
             continue
-        chunk = holding[int(rng.integers(len(holding)))]
+        chunk = draw(rng, holding)
         start, passage = chunk.chunk.start, chunk.chunk.text
         span = question.span and (question.span[0] - start, question.span[1] - start)
         asked = Asked(question.text, passage, span, None, "answered" if span else "asked by people")
@@ -130,7 +131,7 @@ def asked_of(
         if rng.random() < shares.other_chunk:
             made.append(other_chunk(asked, read, rng))
         if rng.random() < shares.other_article and others:
-            other = others[int(rng.integers(len(others)))].text
+            other = draw(rng, others).text
             is_other = not holds(f" {other.lower()} ", passage[slice(*span)])
             made += [Asked(question.text, other, None, None, "other article")] * is_other
         if rng.random() < shares.sentence_out:

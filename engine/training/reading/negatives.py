@@ -172,7 +172,7 @@ def other_chunk(asked: Asked, article: ArticleText, rng: np.random.Generator) ->
         return None
     nearest = sorted(found, reverse=True)[:N_NEAREST]
     good = [each for each in nearest if each[0] > 0.6 * nearest[0][0]]
-    _, number, sentence = good[int(rng.integers(len(good)))]
+    _, number, sentence = draw(rng, good)
     chunk = article.chunks[number]
     return Asked(asked.question, chunk.chunk.text, None, chunk.sentences[sentence], "other chunk")
 
@@ -262,7 +262,7 @@ def swapped_name(
     ]
     if not found:
         return None
-    match = found[int(rng.integers(len(found)))]
+    match = draw(rng, found)
     old, answer = match[0], asked.passage[slice(*asked.span)]  # type: ignore[misc]
     of_old = article.names.get(old) or Name(1, Counter(uses(question, match.span())))
 
@@ -297,7 +297,7 @@ def swapped_number(
     found = list(NUMBER.finditer(question))
     if not found:
         return None
-    match = found[int(rng.integers(len(found)))]
+    match = draw(rng, found)
     old = match[0].rstrip(",.")
     kind = shape(old)
     numbers = [number.rstrip(",.") for number in article.numbers]
@@ -329,7 +329,7 @@ def swapped_word(
     found = [match for match in re.finditer(r"\b[A-Za-z]+\b", question) if match[0].lower() in WORD_KIND]
     if not found:
         return None
-    match = found[int(rng.integers(len(found)))]
+    match = draw(rng, found)
     asked_words = set(words_of(question))
     kind = WORD_KIND[match[0].lower()]
     others = [w for w in kind if w not in asked_words and f" {w} " not in chunk.normal]
@@ -348,7 +348,7 @@ def swapped_noun(
     found = [match for match in found if f" {match[2]} " in chunk.normal]
     if not found:
         return None
-    match = found[int(rng.integers(len(found)))]
+    match = draw(rng, found)
     old, asked_words = match[2], set(words_of(question))
     near = [
         noun
@@ -375,7 +375,7 @@ def opposite(asked: Asked, chunk: ChunkText, rng: np.random.Generator) -> Asked 
     found = [match for match in found if f" {OPPOSITES[match[0]]} " not in chunk.normal]
     if not found:
         return None
-    match = found[int(rng.integers(len(found)))]
+    match = draw(rng, found)
     question = replaced(asked.question, match.span(), OPPOSITES[match[0]])
     return Asked(question, asked.passage, None, asked.span, "opposite")
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from ...installed import bundled
 from .word_kinds import lines_of, listed
 
+T = TypeVar("T")
 Random = np.random.Generator
 Names = Sequence[str]  # of an article
 Value = Callable[[Random, int, Names], str]  # of a table's style, which the values of a column share
@@ -29,7 +31,7 @@ PERIODS = (
 CURRENCIES = ("${}", "€{}", "£{}", "{} EUR", "{} €", "CHF {}", "US${}", "{} USD")
 
 
-def draw(rng: Random, found: Sequence[str]) -> str:
+def draw(rng: Random, found: Sequence[T]) -> T:
     """Draw one of several."""
     return found[int(rng.integers(len(found)))]
 

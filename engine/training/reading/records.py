@@ -51,7 +51,7 @@ class Table:
 
 def draw_table(names: Sequence[str], rng: np.random.Generator) -> Table:
     """Draw a kind of records, some of its columns, keys and values; about one cell of twelve is empty."""
-    kind = RECORD_KINDS[int(rng.integers(len(RECORD_KINDS)))]
+    kind = draw(rng, RECORD_KINDS)
     style = int(rng.integers(1 << 30))
     keys = list(dict.fromkeys(KEYS[kind.thing](rng, style, names) for _ in range(12)))
     keys = [key for key in keys if not any(key != other and normal(key) in normal(other) for other in keys)]
@@ -165,7 +165,7 @@ def of_table(names: Sequence[str], around: Sequence[str], rng: np.random.Generat
     """Yield questions about one table, among sentences of an article in some cases."""
     table = draw_table(names, rng)
     one_row = int(rng.integers(len(table.keys))) if rng.random() < 0.15 else None
-    form = FORMS[int(rng.integers(len(FORMS)))]
+    form = draw(rng, FORMS)
     text = form(table, rng) if one_row is None else write_rows(table, rng, one_row)
     title = f"# {draw(rng, table.kind.titles)}\n\n" if rng.random() < 0.5 else ""
     before = draw(rng, around) + "\n\n" if around and rng.random() < 0.25 else ""
@@ -189,7 +189,7 @@ def of_table(names: Sequence[str], around: Sequence[str], rng: np.random.Generat
     for i in rng.permutation(len(filled))[: int(rng.integers(2, 5))]:
         row, column = filled[i]
         yield asked(question_of(table.columns[column], table.keys[row]), text.cells[row, column], None)
-    row, column = filled[int(rng.integers(len(filled)))]
+    row, column = draw(rng, filled)
     near, value = text.cells[row, column], table.values[row][column]
     if (row, -1) in text.cells and passage.count(value) == 1:
         name = table.columns[column].names[0]
@@ -203,19 +203,19 @@ def of_table(names: Sequence[str], around: Sequence[str], rng: np.random.Generat
         if not each and form is not write_answered
     ]
     if empty:
-        r, c = empty[int(rng.integers(len(empty)))]
+        r, c = draw(rng, empty)
         yield asked(question_of(table.columns[c], table.keys[r]), None, text.cells.get((r, -1), near))
     free = [key for key in table.absent_keys if normal(key) not in normal(passage)]
     if free and rng.random() < 0.6:
         yield asked(question_of(table.columns[column], draw(rng, free)), None, near)
     if table.absent_columns and rng.random() < 0.6:
-        absent = table.absent_columns[int(rng.integers(len(table.absent_columns)))]
+        absent = draw(rng, table.absent_columns)
         yield asked(question_of(absent, table.keys[row]), None, near)
 
 
 def of_steps(rng: np.random.Generator) -> Iterator[Asked]:
     """Yield questions about numbered steps: a step by its number, and the one after or before another."""
-    task, known = TASKS[int(rng.integers(len(TASKS)))]
+    task, known = draw(rng, TASKS)
     made_up = dict.fromkeys(step(rng) for _ in range(9))
     steps = [*made_up] if rng.random() < 0.6 else [known[i] for i in rng.permutation(len(known))]
     n_steps = int(rng.integers(3, len(steps)))

@@ -15,6 +15,7 @@ import numpy as np
 from ...layers.tracing import Array
 from ...tokenizers.text_tokenizer import TextTokenizer
 from .examples import ReadingBatch
+from .record_tables import draw
 from .word_kinds import OPPOSITES, STOP_WORDS, WORD_KIND
 
 WORD_INSIDE = re.compile(r"(?<=[^.!?:\n] )[A-Za-z][a-z]{2,}\b")  # not first in its sentence
@@ -84,5 +85,5 @@ def in_other_words(
         for i in range(1, n_head - 1):
             others, is_whole = near.get(ids[i]), not tokenizer.token(ids[i + 1]).startswith("##")
             if others and is_whole and rng.random() < (IN_PASSAGE if ids[i] in passage else ELSEWHERE):
-                result[i] = others[int(rng.integers(len(others)))]
+                result[i] = draw(rng, others)
     return replace(batch, sequences=sequences)
