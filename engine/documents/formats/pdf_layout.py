@@ -43,6 +43,7 @@ MAX_LARGE = 100  # letters of a page that may be the first of a text
 NARROWEST = 0.23  # times the height of letters, their width
 WITHIN_WORD = 0.05  # times the height of the letters: a gap between them
 NOTE_SIZE, NOTE_MARK = 0.97, re.compile(r"\^?\d{1,3}|[*†‡]")  # times the letters above, those of a note
+ICON = 0.75  # times the usual height of letters
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
@@ -82,7 +83,7 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
     Cells of a table's row have `CELL_GAP` between them, paragraphs and columns a blank line.
     """
     heights = [height for height, left, right in rules if right - left > LEAST_RULE]
-    parts: Iterable[list[Line]] = drawn_edges(lines_of(with_late_cells(with_drop_caps(segments))))
+    parts: Iterable[list[Line]] = drawn_edges(lines_of(with_late_cells(with_icons(with_drop_caps(segments)))))
     text = ""
     parts = [*chain.from_iterable(below_rules(part, rules) for part in parts)]
     for block in filter(None, chain.from_iterable(blocks_of(part) for part in parts)):
@@ -111,14 +112,15 @@ def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:
 
 
 def below_rules(lines: list[Line], rules: Sequence[Rule]) -> Iterator[list[Line]]:
-    """Yield lines, those above a line over the whole width apart if columns of prose are below it."""
+    """Yield lines, parted by a line over the whole width with columns of prose above or below it."""
     left, right = (
         min((line[0].left for line in lines), default=0.0),
         max((line[-1].right for line in lines), default=0.0),
     )
     whole = [y for y, start, end in rules if end - start > FULL * (right - left)]
     n_above = {sum(line[0].middle > y for line in lines) for y in whole}
-    head = max((n for n in n_above if n <= MAX_MASTHEAD and are_columns(lines[n:])), default=0)
+    parted = (n for n in n_above if are_columns(lines[n:] if n <= MAX_MASTHEAD else lines[:n]))
+    head = max(parted, default=0)
     yield from (lines[:head], lines[head:])
 
 
@@ -133,6 +135,28 @@ def with_drop_caps(segments: Sequence[Segment]) -> Sequence[Segment]:
             first = max(beside, key=lambda each: each.middle)
             whole = replace(first, text=large.text + first.text, breaks=())
             segments = [whole if each is first else each for each in segments if each is not large]
+    return segments
+
+
+def with_icons(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return segments with the small letters of an icon, around which text runs, before the first line."""
+    usual = median(each.top - each.bottom for each in segments) if segments else 0.0
+    small = [each for each in segments if each.top - each.bottom < ICON * usual and each.text[1:].isalpha()]
+    for label in small[:MAX_LARGE]:
+        near = [each for each in segments if abs(each.middle - label.middle) < FAR * usual]
+        long = [each for each in near if len(each.text) > 2 * SHORT]
+        beside = [
+            each
+            for each in long
+            if 0 < each.left - label.right < usual and abs(each.middle - label.middle) < FAR / 2 * usual
+        ]
+        left = min((each.left for each in beside), default=math.inf)
+        if any(each.left < label.right and left < each.right for each in long):
+            first = max((each for each in beside if each.left < left + ALIGNED), key=lambda each: each.middle)
+            icon = [each for each in near if label.left <= each.left and each.right <= label.right]
+            icon.sort(key=lambda each: -each.top)
+            whole = replace(first, text=" ".join(each.text for each in (*icon, first)), breaks=())
+            segments = [whole if each is first else each for each in segments if each not in icon]
     return segments
 
 
@@ -361,7 +385,7 @@ def blocks_of(lines: list[Line]) -> Iterator[list[Line]]:
 
 
 def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
-    """Return from the top what the file draws before other text and beside it: captions, boxes of facts."""
+    """Return from the top what the file draws apart from the text beside it: captions, boxes of facts."""
     drawn = sorted(chain(*lines), key=lambda each: each.place)
     if not drawn or drawn[0].place < 0:
         return []
@@ -379,7 +403,13 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
     n_before = next(n for n, flow in enumerate(flows) if lines[0][0] in flow)
     before = flows[: n_before * (n_before <= MAX_BOXES)]
     tables = [run for n, each in enumerate(drawn) if "\n" in each.text and (run := table_in_prose(drawn, n))]
-    for flow in before + tables:
+    seen = {id(each) for each in chain(*tables)}
+    late = [
+        flow
+        for n, flow in enumerate(flows[:MAX_BOXES])
+        if any(runs_around(other, flow) for other in flows[n_before:n]) and seen.isdisjoint(map(id, flow))
+    ]
+    for flow in before + tables + late:
         own = {id(each) for each in flow}
         left, bottom, right, top = around(boxes_of(flow))
         others = [each for each in drawn if id(each) not in own and bottom < each.middle < top]
@@ -390,6 +420,15 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         if others and is_clear and (is_prose or 2 * n_shared < n_lines + 1):
             boxes.append(flow)
     return sorted(boxes, key=lambda flow: -flow[0].top)
+
+
+def runs_around(text: Sequence[Segment], box: Sequence[Segment]) -> bool:
+    """Whether prose beside a box of prose is as wide as both below it."""
+    left, bottom, right, top = around(boxes_of(box))
+    beside = [each for each in text if bottom < each.middle < top]
+    middle = (left + right) / 2
+    is_wider = any(each.top < bottom and each.left < left and middle < each.right for each in text)
+    return is_wider and bool(beside) and is_prose(lines_of(beside)) and is_prose(lines_of(box))
 
 
 def table_in_prose(drawn: Sequence[Segment], number: int) -> list[Segment]:
@@ -696,7 +735,9 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     pairs = zip(texts[1:], distances, pairwise(tables), are_notes, strict=True)
     for text, distance, (above, below), is_small in pairs:
         is_note = is_small and NOTE_MARK.match(text)
-        is_near = above == below if above or below else distance <= PARAGRAPH * usual and not is_note
+        is_in_word = parts[-1][-1:] == "-" and text[:2].isalpha() and text[0].islower()
+        is_near = is_in_word or (distance <= PARAGRAPH * usual and not is_note)
+        is_near = above == below if above or below else is_near
         parts += ["\n" if is_near else "\n\n", text]
     return "".join(parts)
 

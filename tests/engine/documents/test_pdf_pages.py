@@ -142,6 +142,24 @@ def test_prose_around_a_ruled_table_goes_on_without_it():
     assert TABLE in text
 
 
+def test_prose_runs_around_a_box_that_is_drawn_last_and_around_an_icon():
+    beside = [(50, 700 - 12 * n, line[:40]) for n, line in enumerate(PROSE[:8])]
+    below = [(50, 604 - 12 * n, line) for n, line in enumerate(PROSE[8:11])]
+    fact = [(330, 694 - 13 * n, line[41:70]) for n, line in enumerate(PROSE[:5])]
+    text = text_of(shown(*beside, *below, *fact))
+    assert "\n".join([*(line[:40] for line in PROSE[:8]), *PROSE[8:11]]) in text
+    assert "\n".join(line[41:70] for line in PROSE[:5]) in text
+    lines = [(90 if n < 3 else 50, 700 - 12 * n, line[:59]) for n, line in enumerate(PROSE[:6])]
+    icon = shown((60, 682, "!"), size=18) + shown((52, 676, "CAUTION"), size=7)
+    assert text_of(icon + shown(*lines)) == "! CAUTION " + "\n".join(line[:59] for line in PROSE[:6])
+
+
+def test_a_word_may_be_parted_between_lines_of_a_title():
+    title = shown((50, 720, "Financial Literacy and Stock Mar-"), (50, 690, "ket Participation"), size=16)
+    body = [(50, 640 - 12 * n, line) for n, line in enumerate(PROSE)]
+    assert text_of(title + shown(*body)).startswith("Financial Literacy and Stock Market\nParticipation\n\n")
+
+
 def test_a_masthead_above_a_line_is_read_before_the_columns_below_it():
     columns = [(x, 690 - 12 * n, line[:40]) for x in (50, 310) for n, line in enumerate(PROSE)]
     head = [
