@@ -37,7 +37,7 @@ def shown(value: Any, layout: str) -> str:
         return shown_time(value, layout.lower())
     if isinstance(value, date) or not isinstance(value, int | float):
         return str(value)
-    if layout == "General":
+    if layout.title() == "General":
         return general(value)
     section, is_signed = section_of(layout[:LONGEST], value)
     before, places, after, n_percent = pieces_of(section)
@@ -68,7 +68,7 @@ def pieces_of(section: str) -> tuple[str, str, str, int]:
     """
     plain = LITERAL.sub(lambda found: shifted(next(filter(None, found.groups()), ""), SHIFT), section)
     places = DIGITS.search(plain)
-    if not (places or plain.strip()) or "General" in plain or "@" in plain:
+    if not (places or plain.strip()) or "general" in plain.lower() or "@" in plain:
         return "", "", "", 0
     start, end = places.span() if places else (len(plain), len(plain))
     return shifted(plain[:start], -SHIFT), plain[start:end], shifted(plain[end:], -SHIFT), plain.count("%")
@@ -119,7 +119,7 @@ def digits_in(number: Decimal, places: str) -> str:
     number = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP, EXACT)
     before, _, after = f"{number:f}".partition(".")
     after = after[: decimals.rfind("0") + 1] + after[decimals.rfind("0") + 1 :].rstrip("0")
-    least = whole.count("0")
+    least = len(re.findall("[0#?]", whole[whole.index("0") :])) if "0" in whole else 0
     before = before.lstrip("0").rjust(least, "0")
     if re.search(r"[0#?],[0#?]", whole):
         before = f"{int(before or 0):0{least + max(least - 1, 0) // 3},}" if before else ""

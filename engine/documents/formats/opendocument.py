@@ -15,6 +15,7 @@ from .office import MAX_TAGS, MOST_UNPACKED, Children, Growing, nearest, notes_o
 from .outline import Block, check_number, join_blocks, join_slides, one_line
 from .plain import as_document_error, unified
 from .running_lines import PAGE_NUMBER
+from .scripts import scripted
 from .sheets import Row, Sheet, filled_rows, sheets_text
 from .word_numbers import formatted
 
@@ -243,8 +244,11 @@ def blocks_of(element: Any, reading: Reading, children: Children = iter) -> Iter
             case tag if tag == BLOCKS[2]:
                 yield from list_blocks(each, reading, each.get(f"{TEXT}style-name", ""), 1, False)
             case tag if tag == BLOCKS[3]:
-                for number, (_, cells) in enumerate(filled_rows(sheet_of(each, reading, children))):
-                    yield Block(" | ".join(map(one_line, cells)), 0, "\n" if number else "\n\n")
+                sheet = sheet_of(each, reading, children)
+                for place, (number, cells) in enumerate(filled_rows(sheet)):
+                    is_head = number in sheet.wide and len({*cells}) == 1  # over the whole table
+                    text = " | ".join(map(one_line, cells[: 1 if is_head else None]))
+                    yield Block(text, 0, "\n" if place else "\n\n")
                 yield from waiting_blocks(reading)
             case _:
                 yield from frame_blocks(each, reading)
@@ -326,40 +330,37 @@ def paragraph_text(paragraph: Any, reading: Reading) -> str:
     return unified("".join(pieces(paragraph, reading)))
 
 
-def pieces(element: Any, reading: Reading) -> Iterator[str]:
-    """Yield the pieces of text in a paragraph, and keep notes and text boxes for after it."""
+def pieces(element: Any, reading: Reading, before: str = "") -> Iterator[str]:
+    """Yield the pieces of text behind ``before``, and keep notes and text boxes for after the paragraph."""
     about = properties(element, "text", TEXT, reading)
     if about.get(f"{TEXT}display") == "none":
         reading.seen["hidden"] += 1
         return
-    place = about.get(f"{STYLE}text-position", "")
-    text = " ".join((element.text or "").split("\n"))
-    is_power = place.startswith(("super", "33%")) and text.strip("-−+").isdigit()
+    shift = about.get(f"{STYLE}text-position", "0")
+    place = "subscript" if shift.startswith(("sub", "-")) else "superscript" if shift[0] != "0" else ""
     is_struck = about.get(f"{STYLE}text-line-through-style", "none") != "none"
-    text = f"^{text}" if is_power else text
-    yield f"~~{text}~~" if text.strip() and is_struck else text
+    yield (text := scripted(" ".join((element.text or "").split("\n")), before, place, is_struck))
     for child in element:
+        before, text = (before + text)[-20:], ""
         match child.tag:
             case tag if tag == f"{TEXT}s":
-                yield " " * min(int(child.get(f"{TEXT}c", "1")), 100)
+                text = " " * min(int(child.get(f"{TEXT}c", "1")), 100)
             case tag if tag == f"{TEXT}tab":
-                yield "\t"
+                text = "\t"
             case tag if tag == f"{TEXT}line-break":
-                yield "\n"
+                text = "\n"
             case tag if tag == f"{TEXT}note":
-                mark = f"[^{one_line(child.findtext(f'{TEXT}note-citation') or '*')}]"
-                reading.waiting.append((mark, child.find(f"{TEXT}note-body")))
-                yield mark
+                text = f"[^{one_line(child.findtext(f'{TEXT}note-citation') or '*')}]"
+                reading.waiting.append((text, child.find(f"{TEXT}note-body")))
             case tag if tag in SHAPES:
-                if equation := equation_in(child, reading):
-                    yield equation
-                else:
+                if not (text := equation_in(child, reading)):
                     reading.waiting.append(("", child))
             case tag if tag == FIELD:
-                yield f" {reading.fields.get(child.get(f'{DRAW}control', ''), '')} "
+                text = f" {reading.fields.get(child.get(f'{DRAW}control', ''), '')} "
             case tag if tag in UNSEEN:
                 reading.seen["comment"] += tag == f"{OFFICE}annotation"
                 reading.seen["hidden"] += tag in UNSEEN[2:]
             case tag if isinstance(tag, str) and child.text != "<number>":  # of a slide, which Impress counts
-                yield from pieces(child, reading)
-        yield " ".join((child.tail or "").split("\n"))
+                text = "".join(pieces(child, reading, before))
+        text += " ".join((child.tail or "").split("\n"))
+        yield text

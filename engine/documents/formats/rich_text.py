@@ -22,7 +22,7 @@ RAISED = re.compile(  # behind other control words, but characters, and behind m
 )
 STRUCK = re.compile(r"\\striked?(\d*)(?![a-z]) ?|\\plain(?![a-z]) ?|\\.|[{}]", re.DOTALL)
 BOX = re.compile(r"\\(?:\*\\shpinst|shp|shptxt)(?![a-z])")
-CELLS = re.compile(r"\|\n")
+CELLS = re.compile(r"\|(?:\n|\Z)")
 END_OF_CELL = re.compile(r"\\par(?=[{}\s]*\\cell(?![a-z]))")  # as pandoc writes it
 MARGINS = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 

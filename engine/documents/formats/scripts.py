@@ -9,6 +9,7 @@ ORDINALS = frozenset(
      "do", "mo", "®", "™")
 )  # fmt: skip
 NOTE_MARK = re.compile(r"[\d,;\s*†‡§–-]{1,12}")
+FORMULA = re.compile(r"(?:[)\]]|[A-Z][a-z]|[A-Z\d)\]][A-Z]|(?<![^\W_])[BCFHIKNOPSUVW])$")  # of chemists
 FRACTION = "\u2044"
 
 
@@ -33,7 +34,7 @@ def raised(text: str, before: str, is_note: bool) -> str:
 
 def lowered(text: str, before: str, after: str) -> str:
     """Return a subscript as text: numbers of atoms as chemists type them, others behind ``_``."""
-    is_formula = text.isdigit() and re.search(r"(?:[A-Z][a-z]?|[)\]])$", before) and not after.isdigit()
+    is_formula = text.isdigit() and FORMULA.search(before) and not after.isdigit()
     if is_formula or not before or before[-1].isspace() or before[-1] == FRACTION:
         return text
     return f"_{bracketed(text)}"

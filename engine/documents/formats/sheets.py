@@ -11,9 +11,11 @@ from ..document import Section
 from .outline import one_line
 from .plain import unified
 
-NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}")
+NUMBER = re.compile(r"\W{0,3}\d[\d.,:/ '-]*\W{0,3}|[$€£¥] ?[-–—]")  # the latter for 0
 MOST_ABOVE = 20  # rows that are looked at for the names of columns
 HEAD = 2 * MOST_ABOVE  # rows that tell tables apart
+MOST_NAMES = 6  # rows, with the first that has values
+LONGEST_NAME = 250  # characters of a column's name: questions of a survey may have as many
 MAX_ROWS = 300_000  # of a table in a text file: each is a section
 ROW_GAP = "\n\n"
 MAX_MERGED = 200_000  # places that merged cells fill
@@ -170,7 +172,8 @@ def row_texts(table: Table) -> Iterator[tuple[int, str]]:
             for column, cell in enumerate(cells)
             if cell
         ]
-        yield number, "\n".join(named) if names else " | ".join(filter(None, cells))
+        once = dict.fromkeys(cells) if number in table.wide else cells
+        yield number, "\n".join(named) if names else " | ".join(filter(None, once))
 
 
 def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
@@ -185,23 +188,23 @@ def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
         starts = [bool(row[0]) for _, row in rows[place : place + 3]]  # one group may be over all columns but
         is_group = number in wide and starts == [False, False, True]  # the first, which has no name
         is_title = len(set(filled)) < 2 or 2 * len(filled) < most
-        if (not is_group and is_title) or are_pairs(rows[place:]):
+        if (not is_group and is_title) or is_long(filled) or are_pairs(rows[place:]):
             continue
         is_pair = most == 2 and any(map(str.isdigit, "".join(filled)))  # "Contact | Anna 5"
         numbers = [cell for cell in filled if NUMBER.fullmatch(cell)]
         if is_pair or (numbers and not are_years(numbers)) or place + 1 >= len(rows):
             return 0, 0, []
         names, first, place = cells, place, place + 1
-        is_plain = place + 1 < len(rows) and number not in wide
-        if is_plain and (two := names_of_two(names, rows[place][1], rows[place + 1][1])):
-            return first, place + 1, [one_line(name) for name in two]
         while number in wide and place + 1 < len(rows) and is_of_texts(rows[place][1]):
             number, below = rows[place]
+            if is_long(below):
+                break
             width = max(len(names), len(below))
             pairs = zip(padded(names, width), padded(below, width), strict=True)
             names = [", ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
             place += 1
-        return first, place, [one_line(name) for name in names]
+        names, n_more = names_below(names, rows[place:])
+        return first, place + n_more, [one_line(name) for name in names]
     return 0, 0, []
 
 
@@ -217,14 +220,27 @@ def are_pairs(rows: Sequence[Row]) -> bool:
     return len(pairs) > 1 and {*pairs} == {"xx"} and not any(are_numbers)
 
 
+def names_below(names: list[str], rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Return names of columns with those in the rows below them, and the number of these rows.
+
+    They stand above the first row with numbers; lines over a part of the table may be between.
+    """
+    n_texts = next((n for n, (_, cells) in enumerate(rows[:MOST_NAMES]) if not is_of_texts(cells)), 0)
+    heads = [cells for _, cells in rows[:n_texts] if any(cells[1:])]
+    whole = names
+    for place, cells in enumerate(heads):
+        is_apart = cells is not rows[place][1] or is_long(cells)
+        if is_apart or not (whole := names_of_two(whole, cells, rows[n_texts][1])):
+            return names, 0
+    return whole, len(heads)
+
+
 def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[str]) -> list[str]:
     """Return the names of columns in two rows, ``Price, Net``; none where the row below holds values.
 
     It holds names where it has only texts, above numbers, and fills the gaps of the first row, or is empty
-    at its first name, or tells equal names apart.
+    at its first name, or tells equal names apart, or has none but above numbers, as units.
     """
-    if not is_of_texts(below):
-        return []
     width = max(len(names), len(below))
     names, below = ([cell.strip() for cell in padded(cells, width)] for cells in (names, below))
     gaps = {place for place, value in enumerate(values[:width]) if value.strip() and not names[place]}
@@ -233,9 +249,9 @@ def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[st
     filled = {place for place, name in enumerate(below) if name}
     is_partly_empty = names[0] and not below[0]
     are_repeated = len(set(filter(None, names))) < sum(map(bool, names))
-    if not numbers & filled or not (
-        gaps <= filled if gaps else numbers <= filled and (is_partly_empty or are_repeated)
-    ):
+    is_below = gaps <= filled if gaps else numbers <= filled and (is_partly_empty or are_repeated)
+    valued = {place for place in filled if any(map(str.isdigit, "".join(values[place : place + 1])))}
+    if not (valued if gaps else numbers & filled) or not (is_below or filled <= numbers):
         return []
     group, found = "", []
     for name, under in zip(names, below, strict=True):
@@ -248,6 +264,11 @@ def is_of_texts(cells: Iterable[str]) -> bool:
     """Whether the cells that are not empty hold no numbers."""
     filled = [cell for cell in cells if cell]
     return bool(filled) and not any(NUMBER.fullmatch(cell) for cell in filled)
+
+
+def is_long(cells: Iterable[str]) -> bool:
+    """Whether a cell is too long for the name of a column."""
+    return max(map(len, cells), default=0) > LONGEST_NAME
 
 
 def are_years(cells: Sequence[str]) -> bool:

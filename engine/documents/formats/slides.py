@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from typing import Any
 
 from ...errors import DocumentError
 from ..document import Document
 from .equations import EQUATION, linear_text
+from .number_formats import shown
 from .office import DRAWING, FALLBACK, notes_on, repacked, stated
 from .outline import join_slides, one_line
 from .plain import as_document_error, unified
@@ -21,6 +22,7 @@ SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slidesho
          b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
          b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
 ALTERNATIVES = FALLBACK.replace("Fallback", "AlternateContent")
+TITLES = ("TITLE", "CENTER_TITLE", "VERTICAL_TITLE")
 ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand next to each other (914,400 are an inch)
 NUMBER_FORMS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter",
                 "romanLc": "lowerRoman", "romanUc": "upperRoman"}  # fmt: skip
@@ -55,7 +57,7 @@ def read_pptx(name: str, content: bytes) -> Document:
                 seen["hidden slide"] += 1
                 continue
             choose(slide.shapes._spTree)
-            box = slide.shapes.title
+            box = title_of(slide)
             head = "" if box is None else one_line(unified(box.text_frame.text))
             slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen, said)))))
         whole, sections = join_slides(slides)
@@ -67,6 +69,16 @@ def read_pptx(name: str, content: bytes) -> Document:
     return Document(name, whole, title, sections, day, tags, notes_on(seen))
 
 
+def title_of(slide: Any) -> Any:
+    """Return the box of a slide's title, None without one: a box for anything may have its index."""
+    return next((each for each in slide.placeholders if kind_of(each) in TITLES), None)
+
+
+def kind_of(shape: Any) -> str:
+    """Return the kind of a placeholder, empty for other shapes."""
+    return shape.placeholder_format.type.name if shape.is_placeholder else ""
+
+
 def choose(tree: Any) -> None:
     """Put into the places of alternatives, as of boxes with formulas, the first but drawings by hand."""
     for each in list(tree.iter(ALTERNATIVES)):
@@ -76,15 +88,18 @@ def choose(tree: Any) -> None:
 
 def slide_texts(slide: Any, seen: Counter[str], said: set[str]) -> Iterator[str]:
     """Yield the texts of a slide's boxes, the title first, of its layout if not ``said``, and the notes."""
-    title = slide.shapes.title
+    title = title_of(slide)
     if title is not None:
         yield frame_text(title.text_frame)
     others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     yield from shape_texts(others, seen)
     yield from around_texts(slide, said)
     notes = slide.notes_slide.shapes if slide.has_notes_slide else ()
-    own = [each for each in notes if not each.is_placeholder or "BODY" in str(each.placeholder_format.type)]
-    if text := "\n\n".join(t for t in shape_texts(own, seen) if t and not PAGE_NUMBER.fullmatch(t)):
+    heads = set(shape_texts((each for each in notes if kind_of(each) in ("HEADER", "FOOTER")), seen))
+    own = [each for each in notes if kind_of(each) in ("", "BODY", "HEADER", "FOOTER")]
+    texts = [text for text in shape_texts(own, seen) if text not in heads & said]
+    said |= heads
+    if text := "\n\n".join(text for text in texts if text and not PAGE_NUMBER.fullmatch(text)):
         yield f"Notes: {text}"
 
 
@@ -112,7 +127,7 @@ def shape_texts(shapes: Iterable[Any], seen: Counter[str]) -> Iterator[str]:
     if not all(starmap(follows, pairwise(shapes))):
         shapes.sort(key=lambda each: ((each.top or 0) // ROW_HEIGHT, each.left or 0))
     for shape in shapes:
-        if shape.is_placeholder and "SLIDE_NUMBER" in str(shape.placeholder_format.type):
+        if kind_of(shape) == "SLIDE_NUMBER":
             continue
         if hasattr(shape, "shapes"):  # a group
             yield from shape_texts(shape.shapes, seen)
@@ -145,8 +160,18 @@ def diagram_text(frame: Any, seen: Counter[str]) -> str:
             if str(key).endswith("}dm"):  # the part with the diagram's data
                 data = frame.part.related_part(value).blob
                 root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
-                texts = (paragraph_text(each) for each in root.iter(f"{DRAWING}p"))
-                return "\n".join(filter(None, texts))
+                boxes = {each.get("modelId"): each for each in root.iter("{*}pt")}
+                below: dict[str, list[str]] = {}
+                for each in sorted(root.iter("{*}cxn"), key=lambda each: int(each.get("srcOrd", "0"))):
+                    if each.get("type", "parOf") == "parOf":
+                        below.setdefault(each.get("srcId"), []).append(each.get("destId"))
+                lines: list[str] = []
+                left = [key for key, each in boxes.items() if each.get("type") == "doc"]
+                while left:
+                    box = boxes.get(key := left.pop())
+                    lines += map(paragraph_text, () if box is None else box.iter(f"{DRAWING}p"))
+                    left += reversed(below.pop(key, ()))
+                return "\n".join(filter(None, lines))
     seen["embedded document" if frame._element.find(".//{*}oleObj") is not None else "diagram"] += 1
     return ""
 
@@ -171,18 +196,35 @@ def table_rows(table: Any) -> Iterator[str]:
 
 def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
     """Yield the title of a chart and its values, a row for each category."""
-    try:
-        if chart.has_title and chart.chart_title.has_text_frame:
-            yield frame_text(chart.chart_title.text_frame)
-        plot = chart.plots[0]
-        yield " | ".join(["", *(one_line(series.name) for series in plot.series)]).strip()
-        places = plot.series[0]._element.iterfind(".//{*}xVal//{*}pt/{*}v")  # of points
-        for number, category in enumerate([*plot.categories] or [each.text for each in places]):
-            values = (series.values[number] for series in plot.series)
-            shown = ("" if each is None else f"{each:g}" for each in values)
-            yield " | ".join([one_line(str(category)), *shown])
-    except (KeyError, IndexError, AttributeError, ValueError, TypeError, NotImplementedError):
-        seen["chart"] += 1  # of a kind without categories
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield frame_text(chart.chart_title.text_frame)
+    series = chart._chartSpace.findall(".//{*}plotArea/*/{*}ser")
+    names = [" ".join(each.text or "" for each in one.iterfind("{*}tx//{*}v")) for one in series]
+    if any(names):
+        yield " | ".join(["", *map(one_line, names)]).strip()
+    values = [points(one, "val") or points(one, "yVal") for one in series]
+    heads: dict[int, str] = {}
+    for one in reversed(series):
+        heads |= points(one, "cat") or points(one, "xVal")
+    for place in (places := sorted({*heads, *chain(*values)})):
+        yield " | ".join([heads.get(place, ""), *(each.get(place, "") for each in values)])
+    seen["chart"] += not places
+
+
+def points(series: Any, kind: str) -> dict[int, str]:
+    """Return the values or categories of a chart's series as they are shown, by their places."""
+    from openpyxl.styles.numbers import is_date_format
+    from openpyxl.utils.datetime import from_excel
+
+    found: dict[int, str] = {}
+    layout = series.findtext(f"{{*}}{kind}//{{*}}formatCode", "General")
+    for point in series.iterfind(f"{{*}}{kind}//{{*}}pt"):
+        text = one_line(unified(point.findtext("{*}v", "")))
+        if point.getparent().tag.endswith("numCache"):
+            with suppress(ValueError, OverflowError):
+                text = shown((from_excel if is_date_format(layout) else float)(float(text)), layout)
+        found.setdefault(int(point.get("idx")), text)  # of several levels, the lowest
+    return found
 
 
 def frame_text(frame: Any) -> str:

@@ -14,7 +14,7 @@ from ...wording import counted, reason_of
 from ..document import Document, Failure, Section
 from .outline import one_line
 from .plain import check_characters, decode
-from .sheets import MAX_ROWS, Row, RowsText, names_of_two, tables_of
+from .sheets import MAX_ROWS, Row, RowsText, is_long, names_below, tables_of
 
 DELIMITERS = "\t;|,"  # of those that part the rows equally well the first: commas stand within cells, too
 NO_DELIMITER = "\x1f"  # of a file with one column
@@ -90,6 +90,12 @@ def parts_of_table(
     """
     sample = rows[:SAMPLE_ROWS]
     place = header_place(sample)
+    if place + 2 < len(sample) and sample[0][1] == [*map(str, range(width(sample[0][1])))]:
+        below = header_place(sample[1:]) + 1
+        names = [*filter(None, sample[below][1])]
+        if 2 * len(names) > width(sample[0][1]) and not any(map(NUMBER.fullmatch, names)):
+            notes.append("the first row, which numbers the columns, left out")
+            sample, rows, place = sample[1:], rows[1:], below - 1
     above, body = rows[:place], rows[place + 1 :]
     if is_numbered(sample[place:]):
         body = rows[place:]
@@ -99,8 +105,8 @@ def parts_of_table(
         raise DocumentError(f"{name} has a header and no rows: there is no text to search")
     else:
         header = list(rows[place][1])
-    if len(body) > 1 and (names := names_of_two(header, body[0][1], body[1][1])):
-        header, body = names, body[1:]
+    header, n_more = names_below(header, body)
+    body = body[n_more:]
     few = body[:SAMPLE_ROWS]
     decimals = decimals_place(few, len(header)) if delimiter == "," else None
     if decimals is not None:
@@ -113,7 +119,7 @@ def parts_of_table(
         n_unnamed = max(usual_width(few) - len(header), 1)
         notes.append(f"{counted(n_unnamed, 'column')} without a name in the header")
         header += [""] * n_unnamed
-    return above, [title.strip() or f"column {i}" for i, title in enumerate(header, 1)], chain(body, rest)
+    return above, [one_line(title) or f"column {i}" for i, title in enumerate(header, 1)], chain(body, rest)
 
 
 def delimiter_of(text: str) -> str:
@@ -206,8 +212,10 @@ def is_numbered(rows: Sequence[Row]) -> bool:
     """Whether the first row is data: one cell is a number, as in all rows below, and not a year.
 
     Several numbers may be names of columns, as sizes are, but for one in the first cell. A cell is data, too,
-    if all below are the same but for a number: ``table 4``, ``table 7``.
+    if all below are the same but for a number: ``table 4``, ``table 7``; or if it is a long text.
     """
+    if is_long(rows[0][1]):
+        return True
     first = [cell.strip() for cell in rows[0][1]]
     columns = zip_longest(*(row for _, row in rows), fillvalue="")
     alike = ({DIGITS.sub("0", cell.strip().lower()) for cell in column} for column in columns)

@@ -64,6 +64,7 @@ class Reading:
     styles: dict[str, Style]
     numbering: Numbering
     notes: dict[str, dict[str, Any]]  # footnotes and endnotes by their ids
+    usual_style: str  # of paragraphs that state none, by its id
     seen: Counter[str] = field(default_factory=Counter)  # left out, by kind
     waiting: list[tuple[str, Any]] = field(default_factory=list)  # footnotes, and text boxes, of a paragraph
     endnotes: list[tuple[str, Any]] = field(default_factory=list)
@@ -102,10 +103,13 @@ def read_docx(name: str, content: bytes) -> Document:
         }
         places = {key: style.place for key, style in styles.items() if style.place}
         notes = {kind: notes_of(parts[kind]) for kind in ("footnotes", "endnotes")}
-        reading = Reading(styles, Numbering(parts["numbering"], places), notes)
+        default = document.styles.element.xpath(
+            'string(w:style[@w:default="1"][@w:type="paragraph"]/@w:styleId)'
+        )
+        reading = Reading(styles, Numbering(parts["numbering"], places), notes, default)
         for element in (*notes["footnotes"].values(), *notes["endnotes"].values()):
             accept_changes(element)
-        grown = Growing(name, content, path, f"{WORD}body", PARTS)
+        grown = Growing(name, content, path, f"{WORD}document", PARTS)
         main = list(body_blocks(grown.body, reading, partial(seen_children, grown, reading)))
         ends = [block for number, note in reading.endnotes for block in note_blocks(number, note, reading)]
         title, day, tags = stated(plain, document.core_properties)
@@ -236,7 +240,7 @@ def body_blocks(body: Any, reading: Reading, children: Children = iter) -> Itera
             text = joined + paragraph_text(element, reading)
             joined = text if element.get("joined") else ""
             if text.strip() and not joined:
-                style = reading.styles.get(attribute(element, "pPr/pStyle"), Style())
+                style = reading.styles.get(attribute(element, "pPr/pStyle", reading.usual_style), Style())
                 reading.title = reading.title or (text if style.name == "title" else "")
                 yield Block(text, level_in(element.find(PROPERTIES), style.level))
         yield from waiting_blocks(reading)
@@ -290,7 +294,7 @@ def table_rows(table: Any, reading: Reading, children: Children) -> Iterator[Blo
 def paragraph_text(paragraph: Any, reading: Reading) -> str:
     """Return the text of a paragraph after its number, including links and insertions."""
     properties = paragraph.find(PROPERTIES)
-    key = attribute(paragraph, "pPr/pStyle")
+    key = attribute(paragraph, "pPr/pStyle", reading.usual_style)
     style = reading.styles.get(key, Style())
     text = unified("".join(pieces(paragraph, reading, style.is_hidden)))
     own = place_of(properties)

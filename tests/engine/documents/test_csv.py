@@ -31,9 +31,14 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
         ("By,Ann\nOn,1 May\n\nA,B,C\n1,2,3\n", ["By, Ann", "On, 1 May", "A: 1 / B: 2 / C: 3"]),
         ('"By";"Ann"\n"On";"1 May"\n""\nA;B;C\n1;2;3\n', ["By Ann", "On 1 May", "A: 1 / B: 2 / C: 3"]),
         ("A list;;\nA;B;C\n1;2;3\n", ["A list", "A: 1 / B: 2 / C: 3"]),
-        # names of columns in two rows, and tables below one another
+        # names of columns in several rows, and tables below one another
         ("A,2023,,2024\n,Q1,Q2,Q1\nx,1,2,3\n", ["A: x / 2023, Q1: 1 / 2023, Q2: 2 / 2024, Q1: 3"]),
         ("A;B;B\n;net;gross\nx;1;2\n", ["A: x / B, net: 1 / B, gross: 2"]),
+        (
+            ",T,,U\nA,n,m,n\n,kg,,t\nNorth,,,\nx,1,2,3\n",
+            ["A: North", "A: x / T, n, kg: 1 / T, m: 2 / U, n, t: 3"],
+        ),
+        ("0,1,2\nA,B,C\nx,1,2\n", ["A: x / B: 1 / C: 2"]),
         ("A,B\nx,y\nz,1\n", ["A: x / B: y", "A: z / B: 1"]),
         ("A,B\nx,1\n\nC,D\ny,2\n", ["A: x / B: 1", "C: y / D: 2"]),
         ("A,B\nx,1\n\nStaff\nC,D,E\ny,2,z\n", ["A: x / B: 1", "Staff", "C: y / D: 2 / E: z"]),
@@ -77,7 +82,7 @@ TWO = ["Item: Lamp / Price: 12,50", "Item: Desk / Price: 149,00"]
     "CSV, TSV",
     "one document",
     "every row as `column: value`; the rows tell the delimiter, `sep=;`",
-    "names of columns in two rows",
+    "names of columns in several rows",
     "several tables, parted by a blank line",
     "tables without a header",
 )

@@ -78,7 +78,9 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns():
     assert parse_document("a.xlsx", strict).text == document.text
 
 
-@pytest.mark.reads("Excel (.xlsx, .xlsm)", "names of columns in two rows", "merged cells in all their places")
+@pytest.mark.reads(
+    "Excel (.xlsx, .xlsm)", "names of columns in several rows", "merged cells in all their places"
+)
 def test_merged_heads_and_cells_stand_in_all_their_places():
     rows = [["Model", "Price", None], [None, "Rent", "Buy"], ["Lamp", 3, 20], [None, 4, 30]]
     document = parse_document("a.xlsx", saved(workbook(("S", rows, "B1:C1", "A1:A2", "A3:A4"))))
@@ -142,8 +144,9 @@ def test_numbers_are_shown_as_excel_shows_them():
         "00000": (34, "00034"), '0,"k"': (7000, "7k"), "# ?/?": (-1.5, "-1 1/2"), "# ??/16": (0.3125, "5/16"),
         "#,##0.00_);[Red](#,##0.00)": (-1234.5, "(1,234.50)"), "0.0E+0": (0.00012, "1.2E-4"),
         '"No. "0': (42, "No. 42"), '0.0;-0.0;"none"': (0, "none"), '[<10]"few";0': (12, "12"),
-        "0.0%": (0.256, "25.6%"), "000-0000": (5551234, "555-1234"), "General": (0.5, "0.5"),
-        "[$€-407] #,##0": (1e6, "€ 1,000,000"), "0.##": (2.5, "2.5"), "0": (1e30, "1" + "0" * 30),
+        "0.0%": (0.256, "25.6%"), "000-0000": (5551234, "555-1234"), "GENERAL": (0.5, "0.5"),
+        "[$€-407] #,##0": (1e6, "€ 1,000,000"), r"\1\.0#": (7, "1.07"), "0.##": (2.5, "2.5"),
+        "0": (1e30, "1" + "0" * 30),
     }  # fmt: skip
     assert {layout: shown(value, layout) for layout, (value, _) in shown_by.items()} == {
         layout: text for layout, (_, text) in shown_by.items()
@@ -199,10 +202,12 @@ def slides():
         for column, text in enumerate(texts):
             table.cell(row, column).text = text
     table.cell(0, 0).merge(table.cell(0, 1))
-    data = CategoryChartData()
+    data = CategoryChartData('"€ "#,##0')
     data.categories = ["2021", "2022"]
-    data.add_series("Profit", (4, 7))
-    second.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, Inches(1), Inches(5), Inches(3), Inches(2), data)
+    data.add_series("Profit", (4, 7_000_000))
+    kind, place = XL_CHART_TYPE.COLUMN_CLUSTERED, (Inches(1), Inches(5), Inches(3), Inches(2))
+    plot = second.shapes.add_chart(kind, *place, data).chart.plots[0]._element
+    plot.tag = plot.tag.replace("barChart", "bar3DChart")
     hidden = file.slides.add_slide(layout)
     hidden.shapes.title.text = "Draft"
     hidden._element.set("show", "0")
@@ -226,10 +231,23 @@ def test_slides_are_pages_under_their_titles():
         "Prices\n\nRooms\nBlue | 3\nRed | 4",
     )
     assert document.text.startswith(f"{first}\n\n{second}\n\n")
-    assert document.text.endswith("2021 | 4\n2022 | 7")
+    assert document.text.endswith("| Profit\n2021 | € 4\n2022 | € 7,000,000")
     assert document.sections == (Section(0, ("Safety",), 1), Section(len(first) + 2, ("Prices",), 2))
     assert document.title == "Safety"
     assert document.notes == ("1 hidden slide was left out", "1 picture was left out")
+
+
+def test_a_box_for_anything_is_no_title_and_heads_of_notes_are_read_once():
+    file = pptx.Presentation()
+    for text in ("Point", "Other"):
+        slide = file.slides.add_slide(file.slide_layouts[5])
+        slide.shapes.title.text, slide.shapes.title.top = text, Inches(3)
+        del slide.shapes.title._element.nvSpPr.nvPr.ph.attrib["type"]
+        slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1)).text_frame.text = "Head"
+        box = slide.notes_slide.notes_placeholder
+        box.text = "Ann's talk"
+        box._element.nvSpPr.nvPr.ph.set("type", "hdr")
+    assert parse_document("a.pptx", saved(file)).text == "Head\n\nPoint\n\nNotes: Ann's talk\n\nHead\n\nOther"
 
 
 def test_two_lists_with_heads_are_read_one_after_the_other():
@@ -462,7 +480,8 @@ def opendocument(kind, body, styles="", manifest="", margins=""):
 def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     numbered = """<text:list-style style:name="L"><text:list-level-style-number text:level="1"
     style:num-format="1" style:num-suffix="."/></text:list-style>
-    <style:style style:name="H"><style:text-properties text:display="none"/></style:style>"""
+    <style:style style:name="H"><style:text-properties text:display="none"/></style:style>
+    <style:style style:name="Low"><style:text-properties style:text-position="sub 58%"/></style:style>"""
     body = (
         "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
         '<text:section text:display="none"><text:p>hidden</text:p></text:section>'
@@ -472,7 +491,8 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
         ' a<text:s text:c="2"/>year<text:span text:style-name="H">x</text:span>.'
         "<draw:frame><draw:text-box><text:p>Ring twice</text:p></draw:text-box></draw:frame></text:p>"
         '<text:list text:style-name="L"><text:list-item><text:p>Scope</text:p></text:list-item>'
-        '</text:list><text:p>So</text:p><text:list text:style-name="L" text:continue-numbering="true">'
+        '</text:list><text:p>x<text:span text:style-name="Low">1</text:span></text:p>'
+        '<text:list text:style-name="L" text:continue-numbering="true">'
         "<text:list-item><text:p>Fees</text:p></text:list-item></text:list><table:table><table:table-row>"
         '<table:table-cell table:number-rows-spanned="2"><text:p>Blue</text:p></table:table-cell>'
         "<table:table-cell><text:p>9</text:p></table:table-cell></table:table-row><table:table-row>"
@@ -481,8 +501,8 @@ def test_a_text_of_libreoffice_has_headings_lists_notes_and_tables():
     )
     document = parse_document("a.odt", opendocument("text", body, numbered))
     assert document.text == (
-        "Rent\n\nIt rises[^1] a  year.\n\n[^1] By 3.5 percent.\n\nRing twice\n\n1. Scope\n\nSo\n\n2. Fees\n\n"
-        "Blue | 9\nBlue | 10"
+        "Rent\n\nIt rises[^1] a  year.\n\n[^1] By 3.5 percent.\n\nRing twice\n\n1. Scope\n\nx_1\n\n2. Fees"
+        "\n\nBlue | 9\nBlue | 10"
     )
     assert document.sections == (Section(0, ("Rent",)),)
     assert document.notes == ("hidden text was left out",)

@@ -45,7 +45,7 @@ WIKI = f'<span class="mwe-math-element"><span style="display: none;">{MATH}</spa
         ("<p>It rained.<sup>4</sup> Germany<sup>1</sup> won", "It rained.[4] Germany[1] won"),
         ("<p>It is 5 km)<sup>[1]</sup><sup><a role='doc-noteref' href='#n'>2</a></sup>", "It is 5 km)[1][2]"),
         ("<p>won<sup><a href='#n1'>1</a></sup> and<sup><a href='#n2'>[2]</a></sup>", "won[1] and[2]"),
-        ("<p>H<sub>2</sub>SO<sub>4</sub>, x<sub>1</sub>, log<sub>10</sub>100", "H2SO4, x_1, log_10 100"),
+        ("<p>H<sub>2</sub>O, x<sub>1</sub>, Y<sub>2</sub>, log<sub>10</sub>100", "H2O, x_1, Y_2, log_10 100"),
         ("<p><sup>14</sup>C and Ca<sup>2+</sup>", "14C and Ca^2+"),
         ("<p>2<sup>1</sup>&frasl;<sub>2</sub>\fcups", "2 1⁄2 cups"),
         ("<math><mi>x</mi></math><b class=katex-html>x<b class=katex-html>x</b></b> end", "x end"),

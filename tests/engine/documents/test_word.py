@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from copy import deepcopy
 
 import docx
 import pytest
@@ -275,6 +276,8 @@ def test_hidden_text_is_left_out_and_boxes_are_ticked():
     document = parse_document("a.docx", word_file(paragraph(hidden + shown), paragraph(boxes), styles=style))
     assert document.text == "shown\n\n☑ yes ☐ no ☒≥"
     assert document.notes == ("hidden text was left out",)
+    style = '<w:style w:type="paragraph" w:styleId="Normal"><w:rPr><w:vanish/></w:rPr></w:style>'
+    assert text_of(paragraph(run("DRAFT") + shown), styles=style) == "shown"
 
 
 @pytest.mark.leaves_out(
@@ -365,6 +368,14 @@ def test_heads_and_feet_of_pages_are_read_once_without_page_numbers():
     document.sections[1].different_first_page_header_footer = True
     document.save(file)
     assert parse_document("a.docx", file.getvalue()).text == "Contract no. 4711\n\nDraft\n\nThe rent is due."
+
+
+def test_a_file_with_two_bodies_is_read_whole():
+    file, content = docx.Document(), io.BytesIO()
+    file.add_paragraph("Ann")
+    file.element.append(deepcopy(file.element.body))
+    file.save(content)
+    assert parse_document("a.docx", content.getvalue()).text == "Ann\n\nAnn"
 
 
 def test_files_with_macros_and_of_the_strict_standard_are_read():
