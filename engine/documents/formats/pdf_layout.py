@@ -46,6 +46,7 @@ NOTE_SIZE, NOTE_MARK = 0.97, re.compile(r"\^?\d{1,3}|[*†‡]")  # times the le
 ICON = 0.75  # times the usual height of letters
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
+LEADER_GAP = 2.0  # times the height of letters, between dots that lead to a number
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
@@ -90,6 +91,19 @@ def page_text(segments: Sequence[Segment], rules: Sequence[Rule]) -> str:
         following = block_text(block, heights)
         text += gap_between(text, following) + following
     return text
+
+
+def without_leaders(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return segments without the dots that lead from a text to a number, where they are far apart."""
+    dots = [each for each in segments if not each.text.strip(" .…")]
+    dots.sort(key=lambda each: (round(each.bottom), each.left))
+    led = {
+        id(dot)
+        for a, b in pairwise(dots)
+        for dot in (a, b)
+        if abs(a.bottom - b.bottom) < 1 and b.left - a.right < LEADER_GAP * (a.top - a.bottom)
+    }
+    return [each for each in segments if id(each) not in led] if led else segments
 
 
 def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:

@@ -31,13 +31,14 @@ NUMBERED = re.compile(
 # A note below a text, the line of a head or foot, and the end of a sentence.
 NOTE = re.compile(r"(?:\^?\d{1,3}|[*†‡])[ .)]*[^\W\d].*[.!?)]", re.DOTALL)
 BETWEEN = re.compile(
-    r"[ivxlc]{1,7}|\d{1,4}\t[^\n]{1,80}|[^\n]{1,80}\t\d{1,4}|"
+    r"[ivxlc]{1,7}|[^\n\t]{1,80}\t[^\n]{1,80}|"
     rf"(?![a-zà-ÿ]+[\s,-])(?:[^\n.]|\.(?=\w)){{1,80}}|{NOTE.pattern}",
     re.DOTALL,
 )
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
 MAX_BETWEEN = 4  # paragraphs
+OPENING = "($€£“„«"  # before the first letter of what goes on
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
 VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance
 ROMAN = [formatted(number, "lowerRoman") for number in range(1, 60)]
@@ -128,7 +129,8 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
     """
     parts = [(number, part) for number, page in enumerate(pages) for part in page.split("\n\n")]
     for n, (page, part) in enumerate(parts):
-        if not (part[:1].islower() or part[:1].isdigit()):
+        first_letter = next(filter(str.isalpha, part[:LEAST_OPEN]), "")
+        if not (part[:1].islower() or part[:1].isdigit() or (part[:1] in OPENING and first_letter.islower())):
             continue
         start = n - 1
         while n - start <= MAX_BETWEEN and start > 0 and BETWEEN.fullmatch(parts[start][1]):
@@ -137,7 +139,7 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
         first, opened = parts[start]
         are_notes = all(NOTE.fullmatch(each) for _, each in between)
         is_open = len(opened) > LEAST_OPEN and not FINISHED.search(opened[-LEAST_OPEN:])
-        goes_on = part[0].islower() or opened.endswith(",")
+        goes_on = not part[0].isdigit() or opened.endswith(",")
         if between and is_open and goes_on and (are_notes or first < page):
             here = [each for each in between if each[0] == first]
             parts[start : n + 1] = [*here, parts[start], parts[n], *between[len(here) :]]
