@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from .from_right import is_mostly_from_right
@@ -112,18 +112,30 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
             if grid.places[0] < (each.left + each.right) / 2 < grid.places[-1]
             and grid.heights[-1] < each.middle < grid.heights[0]
         ]
-        rows = list(rows_of(inner, grid))
+        of_form: list[list[list[Segment]]] = []
+        rows = list(rows_of(inner, grid, of_form))
         if len(rows) > 1 and max(sum(map(bool, row)) for row in rows) > 1:
             rest = [each for each in rest if each not in inner]
             step = -1 if is_mostly_from_right("".join(chain(*rows))) else 1
             text = "\n".join(CELL_GAP.join(row[::step]).rstrip(CELL_GAP) for row in rows)
             box = grid.places[0], grid.heights[-1], grid.places[-1], grid.heights[0]
             rest.append(Segment(text, *box, place=min(each.place for each in inner)))
+        for row in of_form:
+            level = max(chain(*row), key=lambda each: each.middle)
+            own = {id(each) for each in chain(*row)}
+            rest = [each for each in rest if id(each) not in own]
+            cells = (whole_of(chain(*lines_of(cell))) for cell in row)
+            rest += [replace(cell, bottom=level.bottom, top=level.top) for cell in cells]
     return rest
 
 
-def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
-    """Yield the texts of the cells, row by row; merged ones stand in all their places; none of prose."""
+def rows_of(
+    segments: Iterable[Segment], grid: Grid, of_form: list[list[list[Segment]]]
+) -> Iterator[list[str]]:
+    """Yield the texts of the cells, row by row; merged ones stand in all their places; none of prose.
+
+    The cells of single rows are added to ``of_form`` if the grid is no table as a whole.
+    """
     n_rows, n_columns = len(grid.heights) - 1, len(grid.places) - 1
     across, down = grid.rules.horizontal, grid.rules.vertical
     above = [
@@ -171,6 +183,14 @@ def rows_of(segments: Iterable[Segment], grid: Grid) -> Iterator[list[str]]:
     # or lines lack between columns
     is_box |= any(n_torn[column] > max(n_lines[column], n_rows) / 2 for column in n_torn)
     if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
+        members = [{origin(n, column) for column in range(n_columns)} & lines.keys() for n in range(n_rows)]
+        n_spanned = Counter(chain(*members))
+        for places in members:
+            row_lines = [lines[place] for place in places]
+            is_whole = all(len(line) == 1 and "\n" not in line[0].text for line in chain(*row_lines))
+            is_whole &= len(places) > 1 and all(n_spanned[place] == 1 for place in places)
+            if is_whole and len([*parts_of_row(row_lines, [math.inf] * len(places), False)]) == 1:
+                of_form.append([texts[place] for place in places])
         return
     widths = [right - left for left, right in pairwise(grid.places)]
     found = []

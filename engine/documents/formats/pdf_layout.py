@@ -940,7 +940,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         is_sum = (
             row and not row[0] and n_cells == 1 and all(NUMBER.fullmatch(each.text) for each in row if each)
         )
-        is_far = bool(row) and not is_ruled and above[0].middle - line[0].middle > ROW_GAP * usual
+        farthest = ROW_GAP if not is_ruled else PARAGRAPH if cells[0] else math.inf  # its name may be below
+        is_far = bool(row) and above[0].middle - line[0].middle > farthest * usual
         goes_on = goes_on and not is_sum and not is_far  # without a name, above the next group
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]

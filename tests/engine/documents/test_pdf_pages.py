@@ -65,6 +65,17 @@ def test_rows_within_one_box_are_parted_where_all_stands_level_with_numbers():
     assert text == "\n".join(map(" | ".join, rows))
 
 
+def test_rows_of_a_form_are_read_cell_by_cell_though_another_cell_holds_a_table():
+    lines = [(60, y, 460, y) for y in (712, 670, 650, 590)] + [(x, 590, x, 712) for x in (60, 200, 460)]
+    lines += [(220, y, 400, y) for y in (640, 620, 600)] + [(x, 600, x, 640) for x in (220, 300, 400)]
+    inner = placed([("Age", "Rent"), ("over 75", "400")], (222, 302), 626, 20)
+    rows = [("Other help", "None, but for those who"), ("of the town", "live alone.")]
+    cells = *placed(rows, (62, 202), 695), *placed([("Pets", "None")], (62, 202), 656), (62, 620, "Rent")
+    text = text_of(grid(*lines) + shown(*cells, *inner))
+    assert text.startswith("Other help of the town | None, but for those who live alone.\nPets | None\n")
+    assert text.endswith("Age | Rent\nover 75 | 400")
+
+
 def test_boxes_that_nobody_sees_are_no_lines_of_a_table():
     cells = placed(ROWS, (62, 162, 262), 702)
     seen = b"".join(box(x, y, x + 98, y + 13) for x in (60, 160, 260) for y in (698, 684, 670, 656))
