@@ -196,13 +196,14 @@ def tagged_text(segments: Sequence[Segment], tags: Tags, rules: Rules) -> str | 
         tables[block.cell.table].setdefault(block.cell, []).extend(own)
     if len(units) + len(notes) > MAX_UNITS:
         return None
-    runs = chain(*(runs_of(in_order(chain(*map(parts_of, some)))) for some in (units, notes)))
+    runs = chain(*(with_numbers(runs_of(in_order(chain(*map(parts_of, each))))) for each in (units, notes)))
     head, foot = (
         [each for each in loose if each.middle > top],
         [each for each in loose if each.middle < bottom],
     )
     whole = ""
-    for text in (page_text(head, ()), *(text_of(run, rules) for run in runs), page_text(foot, ())):
+    texts = (page_text(head, ()), *(text_of(run, rules) for run in runs), page_text(foot, ()))
+    for text in filter(None, texts):
         whole += gap_between(whole, text) + text
     return whole
 
@@ -278,6 +279,20 @@ def runs_of(units: Iterable[tuple[Box, Unit]]) -> Iterator[Unit]:
             yield unit
     if run:
         yield {None: run}
+
+
+def with_numbers(runs: Iterable[Unit]) -> Iterator[Unit]:
+    """Yield runs, as one those of lines and of numbers beside them, as in a table of contents."""
+    last: Unit = {None: []}
+    for run in runs:
+        before, own = last.get(None, []), run.get(None, [])
+        are_numbers = 2 * sum(each.text.isdecimal() for each in own) > max(len(own), 2)
+        if before and are_numbers and len(lines_of([*before, *own])) == len(lines_of(before)):
+            last = {None: [*before, *own]}
+        else:
+            yield last
+            last = run
+    yield last
 
 
 def text_of(unit: Unit, rules: Rules) -> str:
