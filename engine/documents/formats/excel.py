@@ -4,6 +4,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 from ...errors import DocumentError
@@ -13,6 +14,7 @@ from .number_formats import shown
 from .office import DRAWING, MOST_TAGS, blocks_of, repacked, stated
 from .outline import one_line
 from .plain import as_document_error, unified
+from .running_lines import PAGE_NUMBER
 from .scripts import scripted
 from .sheets import Row, Sheet, sheets_text
 
@@ -29,6 +31,8 @@ UNREAD = re.compile(  # of style sheets: newer alternatives, and styles without 
     rb"(?s)<mc:Choice\b.*?</mc:Choice>|</?mc:(?:AlternateContent|Fallback)\b[^>]*>"
     rb"|<(?:x:)?cellStyle\b(?![^>]*\bname=)[^>]*/>"
 )
+MARGIN = re.compile(rb"<(?:x:)?(?:odd|even|first)(?:Header|Footer)>([^<]+)<")
+CODE, WRITTEN = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|\d+|[A-Z&])'), {"&P": "1", "&N": "1", "&&": "&"}
 LEFT_OUT = {"xl/charts/chart": "chart", "xl/media/": "picture", "xl/embeddings/": "embedded document"}
 
 
@@ -52,9 +56,10 @@ def read_xlsx(name: str, content: bytes) -> Document:
         warnings.simplefilter("ignore")  # of styles and extensions
         book = openpyxl.load_workbook(plain, read_only=True, data_only=True)
         visible = (each for each in book.worksheets if each.sheet_state == "visible")
-        text, sections = sheets_text(sheet_of(each, notes) for each in visible)
+        boxes: list[str] = []
+        text, sections = sheets_text(sheet_of(each, notes, boxes) for each in visible)
         hidden = [each.title for each in book.worksheets if each.sheet_state != "visible"]
-        boxes = text_boxes(book._archive)
+        boxes += text_boxes(book._archive)
         names = book._archive.namelist()
         seen.update({kind: sum(each.startswith(start) for each in names) for start, kind in LEFT_OUT.items()})
         title, day, tags = stated(plain, book.properties)
@@ -68,8 +73,8 @@ def read_xlsx(name: str, content: bytes) -> Document:
     return Document(name, text, title, sections, day, tags, tuple(notes))
 
 
-def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
-    """Return a sheet, whose rows are read later; add notes of what is left out, then and now."""
+def sheet_of(sheet: Any, notes: list[str], boxes: list[str]) -> Sheet:
+    """Return a sheet, whose rows are read later; add notes, then and now, and heads and feet to ``boxes``."""
     from openpyxl.utils import range_boundaries
 
     merged = []
@@ -84,6 +89,9 @@ def sheet_of(sheet: Any, notes: list[str]) -> Sheet:
             if begin and end:
                 columns |= set(range(int(begin[1]) - 1, min(int(end[1]), 16_384)))
         n_uncomputed += len(UNCOMPUTED.findall(xml))
+        for part in re.split("&[LCR]", unescape(" &L".join(map(bytes.decode, MARGIN.findall(xml))))):
+            line = one_line(CODE.sub(lambda code: WRITTEN.get(code[0], " "), part))
+            boxes += [line] if line not in ("", *boxes) and not PAGE_NUMBER.fullmatch(line) else []
     sheet.reset_dimensions()
     if rows:
         notes.append(f"{counted(len(rows), 'hidden row')} of {sheet.title} left out")

@@ -172,8 +172,7 @@ def row_texts(table: Table) -> Iterator[tuple[int, str]]:
             for column, cell in enumerate(cells)
             if cell
         ]
-        once = dict.fromkeys(cells) if number in table.wide else cells
-        yield number, "\n".join(named) if names else " | ".join(filter(None, once))
+        yield number, "\n".join(named) if names else " | ".join(filter(None, cells))
 
 
 def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:
@@ -221,43 +220,35 @@ def are_pairs(rows: Sequence[Row]) -> bool:
 
 
 def names_below(names: list[str], rows: Sequence[Row]) -> tuple[list[str], int]:
-    """Return names of columns with those in the rows below them, and the number of these rows.
+    """Return names of columns with those in rows below them, ``Price, Net``, and the number of these rows.
 
-    They stand above the first row with numbers; lines over a part of the table may be between.
+    They stand above the first row with numbers; lines over a part of the table may be between. Each fills
+    gaps, which all together leave none, or is empty at the first name, or tells equal ones apart, or has
+    only units of numbers.
     """
     n_texts = next((n for n, (_, cells) in enumerate(rows[:MOST_NAMES]) if not is_of_texts(cells)), 0)
     heads = [cells for _, cells in rows[:n_texts] if any(cells[1:])]
-    whole = names
-    for place, cells in enumerate(heads):
-        is_apart = cells is not rows[place][1] or is_long(cells)
-        if is_apart or not (whole := names_of_two(whole, cells, rows[n_texts][1])):
+    width = max(map(len, (names, *heads)))
+    whole, *heads = ([cell.strip() for cell in padded(cells, width)] for cells in (names, *heads))
+    values = padded(rows[n_texts][1], width) if heads else []
+    numbers = {n for n, value in enumerate(values) if NUMBER.fullmatch(value.strip())}
+    for place, below in enumerate(heads):
+        filled, *later = ({n for n, cell in enumerate(row) if cell} for row in heads[place:])
+        gaps = {n for n, value in enumerate(values[:width]) if value.strip() and not whole[n]}
+        gaps -= {0} if not below[0] else set()  # the names of rows need none
+        is_partial = whole[0] and not below[0]
+        are_repeated = len(set(filter(None, whole))) < sum(map(bool, whole))
+        fits = gaps <= filled.union(*later) if gaps else numbers <= filled and (is_partial or are_repeated)
+        has_values = any(map(str.isdigit, "".join(values[n] for n in filled))) if gaps else numbers & filled
+        if not any(rows[place][1][1:]) or is_long(below) or not (has_values and (fits or filled <= numbers)):
             return names, 0
+        group, joined = "", list[str]()
+        for name, under in zip(whole, below, strict=True):
+            group = name or group
+            joined.append(", ".join(filter(None, (group if name or under else "", under))))
+            group = "" if is_partial and not joined[1:] else group  # of the names of rows
+        whole = joined
     return whole, len(heads)
-
-
-def names_of_two(names: Sequence[str], below: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Return the names of columns in two rows, ``Price, Net``; none where the row below holds values.
-
-    It holds names where it has only texts, above numbers, and fills the gaps of the first row, or is empty
-    at its first name, or tells equal names apart, or has none but above numbers, as units.
-    """
-    width = max(len(names), len(below))
-    names, below = ([cell.strip() for cell in padded(cells, width)] for cells in (names, below))
-    gaps = {place for place, value in enumerate(values[:width]) if value.strip() and not names[place]}
-    gaps -= {0} if not below[0] else set()  # the names of rows need none
-    numbers = {place for place, value in enumerate(values) if not is_of_texts([value]) and value.strip()}
-    filled = {place for place, name in enumerate(below) if name}
-    is_partly_empty = names[0] and not below[0]
-    are_repeated = len(set(filter(None, names))) < sum(map(bool, names))
-    is_below = gaps <= filled if gaps else numbers <= filled and (is_partly_empty or are_repeated)
-    valued = {place for place in filled if any(map(str.isdigit, "".join(values[place : place + 1])))}
-    if not (valued if gaps else numbers & filled) or not (is_below or filled <= numbers):
-        return []
-    group, found = "", []
-    for name, under in zip(names, below, strict=True):
-        group = name or group
-        found.append(", ".join(filter(None, (group if name or under else "", under))))
-    return found
 
 
 def is_of_texts(cells: Iterable[str]) -> bool:

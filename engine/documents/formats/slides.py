@@ -1,6 +1,6 @@
 """PowerPoint files (.pptx): slide by slide, with tables and speakers' notes (python-pptx)."""
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, pairwise, starmap
@@ -10,7 +10,7 @@ from ...errors import DocumentError
 from ..document import Document
 from .equations import EQUATION, linear_text
 from .number_formats import shown
-from .office import DRAWING, FALLBACK, notes_on, repacked, stated
+from .office import DRAWING, FALLBACK, OFFICE, notes_on, repacked, stated
 from .outline import join_slides, one_line
 from .plain import as_document_error, unified
 from .running_lines import PAGE_NUMBER
@@ -57,9 +57,9 @@ def read_pptx(name: str, content: bytes) -> Document:
                 seen["hidden slide"] += 1
                 continue
             choose(slide.shapes._spTree)
-            box = title_of(slide)
+            box = next((each for each in slide.placeholders if kind_of(each) in TITLES), None)
             head = "" if box is None else one_line(unified(box.text_frame.text))
-            slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, seen, said)))))
+            slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, box, seen, said)))))
         whole, sections = join_slides(slides)
         title, day, tags = stated(plain, presentation.core_properties)
         title = title or next((each.headings[0] for each in sections if each.headings), "")
@@ -67,11 +67,6 @@ def read_pptx(name: str, content: bytes) -> Document:
         reason = f"{name} has no text on its slides: there is nothing to search"
         raise DocumentError("; ".join((reason, *notes_on(seen))))
     return Document(name, whole, title, sections, day, tags, notes_on(seen))
-
-
-def title_of(slide: Any) -> Any:
-    """Return the box of a slide's title, None without one: a box for anything may have its index."""
-    return next((each for each in slide.placeholders if kind_of(each) in TITLES), None)
 
 
 def kind_of(shape: Any) -> str:
@@ -86,9 +81,8 @@ def choose(tree: Any) -> None:
             each.addprevious(shape)
 
 
-def slide_texts(slide: Any, seen: Counter[str], said: set[str]) -> Iterator[str]:
+def slide_texts(slide: Any, title: Any, seen: Counter[str], said: set[str]) -> Iterator[str]:
     """Yield the texts of a slide's boxes, the title first, of its layout if not ``said``, and the notes."""
-    title = title_of(slide)
     if title is not None:
         yield frame_text(title.text_frame)
     others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
@@ -155,25 +149,18 @@ def diagram_text(frame: Any, seen: Counter[str]) -> str:
     """Return the texts in the boxes of a diagram (SmartArt), one a line; other objects are counted."""
     from lxml import etree
 
-    for element in frame._element.iter():
-        for key, value in element.attrib.items():
-            if str(key).endswith("}dm"):  # the part with the diagram's data
-                data = frame.part.related_part(value).blob
-                root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
-                boxes = {each.get("modelId"): each for each in root.iter("{*}pt")}
-                below: dict[str, list[str]] = {}
-                for each in sorted(root.iter("{*}cxn"), key=lambda each: int(each.get("srcOrd", "0"))):
-                    if each.get("type", "parOf") == "parOf":
-                        below.setdefault(each.get("srcId"), []).append(each.get("destId"))
-                lines: list[str] = []
-                left = [key for key, each in boxes.items() if each.get("type") == "doc"]
-                while left:
-                    box = boxes.get(key := left.pop())
-                    lines += map(paragraph_text, () if box is None else box.iter(f"{DRAWING}p"))
-                    left += reversed(below.pop(key, ()))
-                return "\n".join(filter(None, lines))
-    seen["embedded document" if frame._element.find(".//{*}oleObj") is not None else "diagram"] += 1
-    return ""
+    parts = frame._element.find(".//{*}relIds")
+    if parts is None:
+        seen["embedded document" if frame._element.find(".//{*}oleObj") is not None else "diagram"] += 1
+        return ""
+    data = frame.part.related_part(parts.get(f"{{{OFFICE}/officeDocument/2006/relationships}}dm")).blob
+    root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
+    boxes = {each.get("modelId"): each for each in root.iter("{*}pt")}
+    for link in sorted(root.iter("{*}cxn"), key=lambda each: int(each.get("srcOrd", "0"))):
+        if link.get("type", "parOf") == "parOf":  # else of what only draws
+            with suppress(KeyError, ValueError):  # of a box that is lost, or below itself
+                boxes[link.get("srcId")].append(boxes[link.get("destId")])
+    return "\n".join(filter(None, map(paragraph_text, root.iter(f"{DRAWING}p"))))
 
 
 def table_rows(table: Any) -> Iterator[str]:
@@ -199,13 +186,10 @@ def chart_rows(chart: Any, seen: Counter[str]) -> Iterator[str]:
     if chart.has_title and chart.chart_title.has_text_frame:
         yield frame_text(chart.chart_title.text_frame)
     series = chart._chartSpace.findall(".//{*}plotArea/*/{*}ser")
-    names = [" ".join(each.text or "" for each in one.iterfind("{*}tx//{*}v")) for one in series]
-    if any(names):
-        yield " | ".join(["", *map(one_line, names)]).strip()
+    names = [one_line(" ".join(each.text or "" for each in one.iterfind("{*}tx//{*}v"))) for one in series]
+    yield from [" | ".join(["", *names]).strip()] if any(names) else ()
     values = [points(one, "val") or points(one, "yVal") for one in series]
-    heads: dict[int, str] = {}
-    for one in reversed(series):
-        heads |= points(one, "cat") or points(one, "xVal")
+    heads = ChainMap(*(points(one, "cat") or points(one, "xVal") for one in series))
     for place in (places := sorted({*heads, *chain(*values)})):
         yield " | ".join([heads.get(place, ""), *(each.get(place, "") for each in values)])
     seen["chart"] += not places

@@ -109,7 +109,7 @@ def test_what_is_hidden_in_a_workbook_is_left_out_and_told():
     ]
 
 
-@pytest.mark.reads("Excel (.xlsx, .xlsm)", "what is struck out as `~~50~~`")
+@pytest.mark.reads("Excel (.xlsx, .xlsm)", "what is struck out as `~~50~~`", "heads and feet of pages once")
 @pytest.mark.leaves_out("Excel (.xlsx, .xlsm)", "charts, pictures, comments")
 def test_what_lies_on_a_sheet_is_told():
     book = workbook(("S", [["Item", "Price"], ["Lamp", 7]]))
@@ -117,8 +117,9 @@ def test_what_lies_on_a_sheet_is_told():
     book["S"]["B2"].font = Font(strike=True)
     book["S"].add_chart(BarChart())
     book["S"].add_image(Picture(picture()))
+    book["S"].oddHeader.left.text, book["S"].oddFooter.center.text = "Ann && Co", "&8Page &P"
     document = parse_document("a.xlsx", saved(book))
-    assert document.text.endswith("Price: ~~7~~")
+    assert document.text.endswith("Price: ~~7~~\n\nAnn & Co")
     small = InlineFont(vertAlign="superscript")
     parts = CellRichText("5 m", TextBlock(small, "2"), " at ", TextBlock(InlineFont(strike=True), "3"))
     assert (

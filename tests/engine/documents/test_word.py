@@ -221,7 +221,7 @@ def test_equations_are_text_on_a_line(inner, text):
     assert text_of(sentence) == f"The value {text} holds."
 
 
-@pytest.mark.reads("Word (.docx, .docm, .dotx)", "powers as `10^6`, indexes as `x_1`")
+@pytest.mark.reads("Word (.docx, .docm, .dotx)", "powers as `10^6`, indexes as `x_1` or `H2O`")
 def test_powers_and_ordinals_differ():
     def raised(text):
         return run(text, '<w:vertAlign w:val="superscript"/>')
