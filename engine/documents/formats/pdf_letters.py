@@ -36,6 +36,7 @@ UNMAPPED = 0.3  # of the letters of a segment have no character
 # Hyphens as PDFium and producers write those at ends of lines.
 SIGNS = dict.fromkeys((0x02, 0xAD, 0x2010), "-") | BULLETS
 UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a page's whole text
+CONTROL = re.compile(r"[\0-\x08\x0e-\x1f]")  # what letters without a map have for a code
 DIGITS, SIGNED_DIGIT = re.compile(r"[\d+−-]+"), re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
 LETTER_POWER = re.compile("[b-df-nps-z]")  # no ordinal of one letter, as 1e, 1o, 1a, 1r
@@ -96,6 +97,8 @@ def segments_of(
         if not written.isascii() or "\x02" in written:
             written = written.translate(SIGNS)
         is_unmapped = n_unmapped > UNMAPPED * len(written)
+        if n_unmapped and not is_unmapped:
+            written = CONTROL.sub("\ufffd", written)
         parted = tuple(breaks)
         letters.clear()
         breaks.clear()
@@ -167,7 +170,8 @@ def segments_of(
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
             if is_unknown:
-                n_unmapped += len(written)
+                unknown = map(pdfium.FPDFText_HasUnicodeMapError, repeat(characters), at)
+                n_unmapped += min(sum(each == 1 for each in unknown), len(written))
                 font = font_of(characters, at[0])
             left, bottom = min(left, edges[0]), min(bottom, edges[1])
             right, top = max(right, edges[2]), max(top, edges[3])

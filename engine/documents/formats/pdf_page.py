@@ -30,6 +30,7 @@ REVERSED = re.compile(
     "昀[昀椀氀樀琀]+"
 )  # ligatures whose letters Ghostscript writes with their bytes reversed
 DEGREES = re.compile(r"[◦∘](?:(?<=\d.)|(?<=\d\s.)(?= ?[CF]\b)|(?<=\(.)(?=[CF]\b))")  # as TeX writes them
+FF = re.compile(r"(?<=[a-z])↵(?=[a-z])")  # the code of the ligature in fonts of TeX, as macOS writes it
 HIDDEN = 2 | 32  # flags of annotations
 UNREAD_ANNOTATIONS = {1: "comment", 8: "comment", 9: "comment", 10: "comment", 11: "comment", 13: "stamp",
                       17: "attached file"}  # fmt: skip
@@ -102,6 +103,7 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
             texts.append(page_text(with_grids(without_leaders(parts), own), own.horizontal))
     text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
+    found.text = FF.sub("ff", found.text)
     found.text = REVERSED.sub(lambda match: match[0].encode("utf-16-le").decode("utf-16-be"), found.text)
     return found
 
