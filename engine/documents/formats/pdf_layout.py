@@ -44,6 +44,7 @@ NARROWEST = 0.23  # times the height of letters, their width
 WITHIN_WORD = 0.05  # times the height of the letters: a gap between them
 NOTE_SIZE, NOTE_MARK = 0.97, re.compile(r"\^?\d{1,3}|[*†‡]")  # times the letters above, those of a note
 ICON = 0.75  # times the usual height of letters
+MAX_HEAD = 4  # lines of the names of columns
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
 LEADER_GAP = 2.0  # times the height of letters, between dots that lead to a number
@@ -849,8 +850,26 @@ def is_apart_above(run: Sequence[Line], line: Line, following: Line) -> bool:
     return above > max(PARAGRAPH * below, TALL * (run[0][0].top - run[0][0].bottom))
 
 
+def is_head(rows: Sequence[Line], body: Sequence[Line]) -> bool:
+    """Whether rows are the names of the columns of numbers below them, in several lines."""
+    columns = columns_of(body)
+    heads = [*chain(*rows)]
+    are_names = not any(NUMBER.fullmatch(each.text) for each in heads)
+    are_numbers = all(fmean(bool(NUMBER.fullmatch(each.text)) for each in row[1:]) > 0.5 for row in body)
+    height = max(each.top - each.bottom for each in heads)
+    is_tight = all(a[0].middle - b[0].middle < TIGHT * height for a, b in pairwise(rows))
+    gap = rows[-1][0].middle - body[0][0].middle
+    are_named = all(
+        any(each.left < right and left < each.right for each in heads) for left, right in columns[1:]
+    )
+    is_below = ROW_GAP * max(a[0].middle - b[0].middle for a, b in pairwise(rows)) < gap < FAR * height
+    return are_names and are_numbers and is_tight and is_below and are_named
+
+
 def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:
     """Whether a line far below rows is another table's: a head, or of more cells, or across their columns."""
+    if 1 < len(rows) <= MAX_HEAD and min(len(line), len(following)) > 2 and is_head(rows, (line, following)):
+        return False
     distances = [a[0].middle - b[0].middle for a, b in pairwise([*rows, line])]
     is_far = len(rows) > 1 and (
         distances[-1] > APART * median(distances[:-1])
@@ -926,6 +945,11 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     usual = median(a[0].middle - b[0].middle for a, b in pairwise(lines)) if len(lines) > 1 else 0.0
     row: list[Segment | None] = []
     above: Line = []
+    n_head = names_of_columns(lines, columns, inner)
+    if n_head:
+        named = [cells_of(line, columns, is_head=True) for line in lines[:n_head]]
+        yield [reduce(joined, cells) for cells in zip(*named, strict=True)]
+        lines = lines[n_head:]
     for number, line in enumerate(lines):
         cells = cells_of(line, columns)
         n_cells = sum(cell is not None for cell in cells)
@@ -953,6 +977,22 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
     yield row
 
 
+def names_of_columns(
+    lines: Sequence[Line], columns: Sequence[tuple[float, float]], rules: Sequence[float]
+) -> int:
+    """Return how many lines are the names of columns, none of which stands over two, and no rule between."""
+    for n in range(min(MAX_HEAD, len(lines) - 2), 1, -1):
+        head, body = lines[:n], lines[n : n + 2]
+        parts = [each for line in head for cell in line for each in parts_of(cell, columns, is_head=True)]
+        are_single = all(
+            sum(each.left < right and left < each.right for left, right in columns) < 2 for each in parts
+        )
+        is_ruled = any(head[-1][0].middle < rule < head[0][0].middle for rule in rules)
+        if min(map(len, body)) > 2 and are_single and not is_ruled and is_head(head, body):
+            return n
+    return 0
+
+
 def parts_of_column(
     lines: Sequence[Line], columns: Sequence[tuple[float, float]], number: int
 ) -> list[tuple[float, float]]:
@@ -969,21 +1009,25 @@ def column_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> int:
     return max(range(len(columns)), key=overlaps.__getitem__)
 
 
-def numbers_of(cell: Segment, columns: Sequence[tuple[float, float]]) -> Sequence[Segment]:
-    """Return the numbers of a cell that stand in several columns, or else the cell."""
-    parts, rest = list[Segment](), cell
+def parts_of(cell: Segment, columns: Sequence[tuple[float, float]], is_head: bool) -> Sequence[Segment]:
+    """Return the parts of a cell in several columns if they are numbers, or heads far apart, or the cell."""
+    parts, rest, are_apart = list[Segment](), cell, is_head
     for place, end, start, _ in cell.breaks[::-1]:
         before, behind = parted_at(rest, place, end, start)
         if column_of(behind, columns) != column_of(before, columns):
             rest = before
             parts.insert(0, behind)
-    return [rest, *parts] if all(NUMBER.fullmatch(each.text) for each in (rest, *parts)) else [cell]
+            are_apart &= start - end > LEAST_BREAK * (cell.top - cell.bottom)
+    are_numbers = all(NUMBER.fullmatch(each.text) for each in (rest, *parts))
+    return [rest, *parts] if are_numbers or are_apart else [cell]
 
 
-def cells_of(line: Line, columns: Sequence[tuple[float, float]]) -> list[Segment | None]:
+def cells_of(
+    line: Line, columns: Sequence[tuple[float, float]], is_head: bool = False
+) -> list[Segment | None]:
     """Return the cells of a line, by the columns that its segments overlap most."""
     cells: list[Segment | None] = [None] * len(columns)
-    for each in chain.from_iterable(numbers_of(cell, columns) for cell in line):
+    for each in chain.from_iterable(parts_of(cell, columns, is_head) for cell in line):
         column = column_of(each, columns)
         cells[column] = joined(cells[column], each)
     return cells
