@@ -235,19 +235,31 @@ def body_of(lines: Sequence[Line]) -> tuple[int, int]:
     Within the columns such a head, or a title above one of them, would interrupt the text between them.
     """
     gutter = gutter_of(lines)
-    if gutter is None or not all(map(is_prose, sides_of(lines[1:-1], gutter))):
+    if gutter is None:
+        return 0, len(lines)
+    sides = sides_of(lines[1:-1], gutter)
+    are_long = min(map(len, sides)) > LEAST_COLUMN
+    if not (all(map(is_prose, sides)) or (are_long and are_independent(*sides))):
         return 0, len(lines)
     distances = [a[0].middle - b[0].middle for a, b in pairwise(lines)]
-    head, foot = (
-        distances[edge] > PARAGRAPH * median(distances)
-        and (
-            len({each.left < gutter for each in lines[edge]}) == 2
-            or (len(lines[edge]) == 1 and (edge == 0 or len(lines[edge][0].text) < 3 * SHORT))
-        )
-        and not any(each.left < gutter < each.right for each in lines[edge])
-        for edge in (0, -1)
-    )
-    return int(head), len(lines) - int(foot)
+    usual = PARAGRAPH * median(distances)
+    lefts = sorted(each.left for line in sides[1] for each in line)
+
+    def n_apart(edge: Sequence[Line], gaps: Sequence[float], longest: float) -> int:
+        """Return how many lines from an edge are a head or foot, several only if far from the others."""
+        n = 0
+        for number, (line, gap) in enumerate(zip(edge[:MAX_EDGE], gaps, strict=False), 1):
+            is_whole = (
+                len(line) == 1 and len(line[0].text) < longest and not is_near_some(line[0].left, lefts)
+            )
+            if not is_whole and len({each.left < gutter for each in line}) < 2:
+                break
+            if gap > (usual if number == 1 else max(usual, APART * (line[0].top - line[0].bottom))):
+                n = number
+        return n
+
+    head = n_apart(lines, distances, math.inf)
+    return head, len(lines) - n_apart(lines[::-1], distances[::-1], 3 * SHORT)
 
 
 def lines_of(segments: Sequence[Segment]) -> list[Line]:
