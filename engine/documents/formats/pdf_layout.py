@@ -32,6 +32,7 @@ APART = 2.0  # times it: a head or foot in several parts above or below columns
 TALL = 1.5  # times the height of the letters: distance of parts of a page
 TIGHT = 1.35  # times the height of the letters: distance of the lines of one cell
 ROW_GAP = 1.25  # times the usual distance of lines: between the rows of a table
+NEAR_HEADS = 3  # lines of a table that may be heads
 MAX_ROW = 12  # lines of a row
 LEAST_RULE = 20  # points, of lines between rows
 NEAR_ROWS = 5  # lines above and below, whose cells tell that a blank parts two
@@ -978,7 +979,11 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         )
         farthest = ROW_GAP if not is_ruled else PARAGRAPH if cells[0] else math.inf  # its name may be below
         is_far = bool(row) and above[0].middle - line[0].middle > farthest * usual
-        goes_on = goes_on and not is_sum and not is_far  # without a name, above the next group
+        n_below = [sum(a.left < b.right and b.left < a.right for b in line) for a in above]
+        are_groups = number < NEAR_HEADS and sum(n > 1 for n in n_below) > 1  # of columns, with heads below
+        goes_on = (
+            goes_on and not is_sum and not is_far and not are_groups
+        )  # without a name, above the next group
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:

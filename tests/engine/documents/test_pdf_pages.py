@@ -114,6 +114,17 @@ def test_a_head_over_two_columns_does_not_join_their_cells():
     ]
 
 
+def test_names_of_groups_of_columns_stand_above_their_heads():
+    rows = [
+        ("", "2024", "2025", "2024", "2025"),
+        ("Oslo", "12", "14", "9", "8"),
+        ("Rome", "90", "95", "7", "6"),
+    ]
+    groups = (170, 714, "Hotels in town"), (370, 714, "Inns of the valley")
+    text = text_of(shown(*groups, *placed(rows, (60, 160, 230, 360, 430))))
+    assert text.splitlines()[1] == " | 2024 | 2025 | 2024 | 2025"
+
+
 def test_a_table_below_a_heading_has_columns_of_its_own():
     first = placed([("Start", "End", "Shows"), ("1 May", "9 May", "48")], (50, 120, 190), 700, 12)
     second = placed(
