@@ -227,6 +227,7 @@ def names_below(names: list[str], rows: Sequence[Row]) -> tuple[list[str], int]:
     only units of numbers.
     """
     n_texts = next((n for n, (_, cells) in enumerate(rows[:MOST_NAMES]) if not is_of_texts(cells)), 0)
+    n_texts *= bool(rows) and rows[n_texts][0] - rows[0][0] == n_texts  # without an empty one
     heads = [cells for _, cells in rows[:n_texts] if any(cells[1:])]
     width = max(map(len, (names, *heads)))
     whole, *heads = ([cell.strip() for cell in padded(cells, width)] for cells in (names, *heads))

@@ -22,7 +22,6 @@ SHOWS = (b"application/vnd.openxmlformats-officedocument.presentationml.slidesho
          b"application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
          b"application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml")  # fmt: skip
 ALTERNATIVES = FALLBACK.replace("Fallback", "AlternateContent")
-TITLES = ("TITLE", "CENTER_TITLE", "VERTICAL_TITLE")
 ROW_HEIGHT = 400_000  # boxes whose tops are nearer stand next to each other (914,400 are an inch)
 NUMBER_FORMS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter",
                 "romanLc": "lowerRoman", "romanUc": "upperRoman"}  # fmt: skip
@@ -57,7 +56,7 @@ def read_pptx(name: str, content: bytes) -> Document:
                 seen["hidden slide"] += 1
                 continue
             choose(slide.shapes._spTree)
-            box = next((each for each in slide.placeholders if kind_of(each) in TITLES), None)
+            box = next((each for each in slide.placeholders if kind_of(each).split("_")[-1] == "TITLE"), None)
             head = "" if box is None else one_line(unified(box.text_frame.text))
             slides.append((number, head, "\n\n".join(filter(None, slide_texts(slide, box, seen, said)))))
         whole, sections = join_slides(slides)
@@ -207,7 +206,7 @@ def points(series: Any, kind: str) -> dict[int, str]:
         if point.getparent().tag.endswith("numCache"):
             with suppress(ValueError, OverflowError):
                 text = shown((from_excel if is_date_format(layout) else float)(float(text)), layout)
-        found.setdefault(int(point.get("idx")), text)  # of several levels, the lowest
+        found.setdefault(int(point.get("idx", "0")), text)  # of several levels, the lowest
     return found
 
 
