@@ -21,6 +21,8 @@ PAGE_NUMBER = re.compile(
 )
 PAGE_WORD = re.compile(rf"\s(?:{WORDS})\s*$", re.IGNORECASE)
 COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,15}?(\d{1,4})(?!\d)\)?)")
+# Numbers behind a word for pages, within a head: "Case 8, page 1 of 4, page ID 365".
+PAGES_WITHIN = re.compile(rf"(?<!\w)(?:{WORDS})(?: ?(?:ID|id|no\.?|nr\.?))?\W{{0,3}}(\d{{1,6}})", re.IGNORECASE)
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
@@ -100,7 +102,7 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
         for pair in COUNTER.finditer(line):
             if (int(pair[1]), int(pair[2])) == (number + 1, n_pages):
                 rest = f"{line[: pair.start()]} 1 {line[pair.end(2) :]}".strip(" )")
-                yield edge, "" if PAGE_NUMBER.fullmatch(rest) else rest, 1
+                yield edge, "" if PAGE_NUMBER.fullmatch(rest) else PAGES_WITHIN.sub("", rest), 1
         if line in ROMAN:
             yield edge, "", ROMAN.index(line) + 1 - number
         if match := PAGE_NUMBER.fullmatch(line):
@@ -120,6 +122,8 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
         if len(text.split()) >= LEAST_WORDS:
             for each in filter(None, (before, after)):
                 yield edge, text, int(each) - number
+        if not (before or after) and (within := PAGES_WITHIN.search(line)):
+            yield edge, PAGES_WITHIN.sub("", line), int(within[1]) - number
 
 
 def with_whole_sentences(pages: Sequence[str]) -> list[str]:

@@ -22,6 +22,10 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
             (f"{TEXTS[0]}\nเอกสาร 1 จาก 4", *TEXTS[1:]),
         ),
         ([f"{text}\nPage {number}" for number, text in enumerate(TEXTS[:2], 1)], TEXTS[:2]),
+        (
+            [f"Case 8:16-cv | Page: {n} | Filed: 05/16\n{text}" for n, text in enumerate(TEXTS, 1)],
+            (f"Case 8:16-cv | Page: 1 | Filed: 05/16\n{TEXTS[0]}", *TEXTS[1:]),
+        ),
         # heads and feet but for the first, on two lines, and with the number of the page
         (
             [f"Bakers' manual\n{text}\nNot for sale\n{n}" for n, text in enumerate(TEXTS, 1)],
