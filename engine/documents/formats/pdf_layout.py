@@ -48,6 +48,7 @@ ICON = 0.75  # times the usual height of letters
 MAX_HEAD = 4  # lines of the names of columns
 LEVEL = 0.2  # times the height of letters: from the line of a row
 SAME_LINE = 0.5  # times the height of the letters
+LEAST_NUMBERED = 20  # lines of a page whose numbers stand in the margin
 LEADER_GAP = 2.0  # times the height of letters, between dots that lead to a number
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
@@ -106,6 +107,30 @@ def without_leaders(segments: Sequence[Segment]) -> Sequence[Segment]:
         if abs(a.bottom - b.bottom) < 1 and b.left - a.right < LEADER_GAP * (a.top - a.bottom)
     }
     return [each for each in segments if id(each) not in led] if led else segments
+
+
+def without_line_numbers(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return segments without the numbers of lines in the left margin, as pleadings and transcripts have.
+
+    They are evenly apart, whatever stands beside them: no line, or one of text, not the cells of a row.
+    """
+    numbers = [each for each in segments if each.text.isdecimal()]
+    if len(numbers) < LEAST_NUMBERED:
+        return segments
+    first = min(numbers, key=lambda each: each.left)
+    column = [each for each in numbers if each.left <= first.right and first.left <= each.right]
+    column.sort(key=lambda each: -each.middle)
+    distances = [a.middle - b.middle for a, b in pairwise(column)]
+    counted = [int(b.text) - int(a.text) for a, b in pairwise(column)]
+    if len(column) < LEAST_NUMBERED or {*counted} != {1} or max(distances) - min(distances) > ALIGNED:
+        return segments
+    own, edge = {id(each) for each in column}, max(each.right for each in column)
+    top, bottom = column[0].top, column[-1].bottom
+    beside = [each for each in segments if bottom < each.middle < top and id(each) not in own]
+    rows = [line for line in lines_of(beside) if len(line) > 1]
+    is_text = len(beside) < len(column) or fmean(len(each.text) for each in beside) > 3 * SHORT
+    is_margin = all(each.left > edge for each in beside) and len(rows) < SPANNING * len(column)
+    return [each for each in segments if id(each) not in own] if is_text and is_margin else segments
 
 
 def drawn_edges(lines: list[Line]) -> tuple[list[Line], list[Line], list[Line]]:
@@ -867,7 +892,7 @@ def is_head(rows: Sequence[Line], body: Sequence[Line]) -> bool:
     """Whether rows are the names of the columns of numbers below them, in several lines."""
     columns = columns_of(body)
     heads = [*chain(*rows)]
-    are_names = not any(NUMBER.fullmatch(each.text) for each in heads)
+    are_names = not any(NUMBER.fullmatch(each.text) and not has_letters(each) for each in heads)
     are_numbers = all(fmean(bool(NUMBER.fullmatch(each.text)) for each in row[1:]) > 0.5 for row in body)
     height = max(each.top - each.bottom for each in heads)
     is_tight = all(a[0].middle - b[0].middle < TIGHT * height for a, b in pairwise(rows))
@@ -877,6 +902,11 @@ def is_head(rows: Sequence[Line], body: Sequence[Line]) -> bool:
     )
     is_below = ROW_GAP * max(a[0].middle - b[0].middle for a, b in pairwise(rows)) < gap < FAR * height
     return are_names and are_numbers and is_tight and is_below and are_named
+
+
+def has_letters(cell: Segment) -> bool:
+    """Whether a cell has a letter."""
+    return any(map(str.isalpha, cell.text))
 
 
 def is_apart_below(rows: Sequence[Line], line: Line, following: Line) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
-from .pdf_layout import Rule, Segment, page_text, without_leaders
+from .pdf_layout import Rule, Segment, page_text, without_leaders, without_line_numbers
 from .pdf_letters import SHADOW, TILTED, Box, looks_like_words, segments_of, string_of, turned, turned_rules
 from .pdf_tags import tagged_text, tags_of
 from .plain import unified
@@ -100,7 +100,9 @@ def read_page(page: Any, form: Any, may_have_tags: bool = True) -> Page:
             texts.append(" ".join(segment.text for segment in parts))
         elif turns or not tagged:
             own = turned_rules(rules, turns)
-            texts.append(page_text(with_grids(without_leaders(parts), own), own.horizontal))
+            texts.append(
+                page_text(with_grids(without_line_numbers(without_leaders(parts)), own), own.horizontal)
+            )
     text.close()
     found.text = DEGREES.sub("°", unified("\n\n".join(texts)).strip())
     found.text = FF.sub("ff", found.text)

@@ -9,7 +9,7 @@ from .word_numbers import formatted
 LEAST_PAGES = 3  # with the same line
 LEAST_WORDS = 3  # of a line with the page's number: "Day 1" and "Day 2" may be titles
 MOST = 0.5
-N_LINES = 2  # at an edge of a page, at most: a head and a number, say
+N_LINES = 3  # at an edge of a page, at most: a head in two lines and a number, say
 WORDS = (
     r"page|pg?\.|seite|s\.|página|pagina|pág\.|side|sida|sivu|strona|strana|ст(?:о?р(?:аница|інка|\.)|\.)|σελίδα|sayfa|trang"
     r"|halaman|第|ページ|sheet|blatt|folie|slide|hoja|blad|صفح[ةه]|عمود|עמוד|หน้า|पृष्ठ"
@@ -22,7 +22,9 @@ PAGE_NUMBER = re.compile(
 PAGE_WORD = re.compile(rf"\s(?:{WORDS})\s*$", re.IGNORECASE)
 COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,15}?(\d{1,4})(?!\d)\)?)")
 # Numbers behind a word for pages, within a head: "Case 8, page 1 of 4, page ID 365".
-PAGES_WITHIN = re.compile(rf"(?<!\w)(?:{WORDS})(?: ?(?:ID|id|no\.?|nr\.?))?\W{{0,3}}(\d{{1,6}})", re.IGNORECASE)
+PAGES_WITHIN = re.compile(
+    rf"(?<!\w)(?:{WORDS})(?: ?(?:ID|id|no\.?|nr\.?))?\W{{0,3}}(\d{{1,6}})", re.IGNORECASE
+)
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
@@ -83,6 +85,8 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
                 if text and offset is not None:
                     first = lines[numbers[0]]
                     first[edge] = without_number(first[edge]).strip(" |·•–—-\t")
+        if not removed:
+            break
         for number, edges in removed.items():
             left = lines[number][(0 in edges) : len(lines[number]) - (-1 in edges)]
             lines[number] = "\n".join(left).strip("\n").split("\n")

@@ -253,3 +253,33 @@ def test_a_line_close_below_another_goes_on_in_no_word_of_it():
     assert text_of(shown((50, 700, "paper"), (50, 688, "- A4"), (50, 676, "or letters"), size=16)) == (
         "paper\n- A4\nor letters"
     )
+
+
+def test_dots_that_lead_to_a_number_are_no_cells():
+    rows = [(50, 700 - 12 * n, f"Add lines {n} and {n + 1}") for n in range(1, 5)]
+    dots = [(x, y, ".") for _, y, _ in rows for x in range(200, 480, 14)]
+    numbers = [(500, y, f"{n}") for n, (_, y, _) in enumerate(rows, 3)]
+    assert text_of(shown(*rows, *dots, *numbers)).split("\n") == [
+        f"Add lines {n} and {n + 1} | {n + 2}" for n in range(1, 5)
+    ]
+
+
+def test_numbers_of_lines_in_the_margin_are_left_out():
+    numbers = [(50 - 6 * (n > 9), 740 - 24 * n, f"{n}") for n in range(1, 26)]
+    lines = [(100, 740 - 24 * n, f"{LINE} {n} and") for n in range(4, 24)]
+    read = text_of(shown(*numbers, *lines))
+    assert read.split("\n") == [line for _, _, line in lines]
+
+
+def test_names_of_columns_in_several_lines_are_one_row():
+    heads = [(150, 706, "People"), (250, 706, "Cases"), (50, 700, "Region"), (350, 700, "Change")]
+    heads += [(147, 694, "in 2021"), (244, 694, "of a week")]
+    rows = [
+        ("Liguria", "1524826", "154", "40.66"),
+        ("Marche", "151267", "81", "19.17"),
+        ("Lazio", "1", "2", "3.4"),
+    ]
+    cells = placed(rows, (50, 150, 255, 355), top=674)
+    assert text_of(shown(*heads, *cells, size=9)).split("\n") == [
+        "Region | People in 2021 | Cases of a week | Change", *map(" | ".join, rows)
+    ]  # fmt: skip

@@ -43,7 +43,7 @@ TEXTS = ("Bread is baked.", "It cools down.", "It is cut.", "It is eaten.")
         (["The bakers' manual\na", "The bakers' manual\nb"], ("The bakers' manual\na", "b")),  # all pages
     ],
 )
-@pytest.mark.leaves_out("PDF", "(page numbers)")
+@pytest.mark.leaves_out("PDF", "(numbers of pages and lines)")
 def test_page_numbers_go_and_heads_and_feet_come_once(pages, left):
     assert without_running_lines(pages) == list(left)
 
