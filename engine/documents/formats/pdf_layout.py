@@ -620,7 +620,8 @@ def are_columns(lines: Sequence[Line]) -> bool:
     """Whether lines are two columns of prose, or more, and longer than a table of sentences."""
     gutter = gutter_of(lines)
     sides = sides_of(lines, gutter) if gutter is not None else ([], [])
-    return min(map(len, sides)) > LEAST_COLUMN and all(map(is_even_prose, sides))
+    are_prose = all(map(is_prose, sides)) and any(map(is_even_prose, sides))  # a table may be in one of them
+    return min(map(len, sides)) > LEAST_COLUMN and (are_prose or all(map(is_even_prose, sides)))
 
 
 def columns_in(lines: list[Line]) -> Iterator[list[Line]]:
