@@ -41,7 +41,10 @@ BETWEEN = re.compile(
 )
 FINISHED = re.compile(r"[.!?:…][^\w\s]*$|\t[^\n]*$")
 LEAST_OPEN = 80  # characters of a paragraph whose sentence is not finished
-MAX_BETWEEN = 4  # paragraphs
+MAX_BETWEEN, MAX_FIGURE = 4, 13  # paragraphs, also with those of a figure
+GOING_ON = re.compile(r"[^\W\d_]+[ \n,][^\t\n]*(?:\n|$)")  # no item, formula or row
+PROSE = re.compile(r"[^\W\d_]{3}[.!?](?:\s|$)")  # a sentence of it
+CAPTION = re.compile(r"[A-ZÀ-Þ][a-zà-ÿ]{1,11}\.? ?\d{1,3}(?:\.\d+)*[.:] ")  # "Fig. 3. Flow"
 OPENING = "($€£“„«"  # before the first letter of what goes on
 SENTENCE = re.compile(r"[^©]*\w+\W+\w+\W+\w+\W+\w+[.!?]")  # no head, but part of what all pages say
 VALUE = re.compile(r"[^:]+:\s+\S.*")  # "Weather: dry" in a paragraph: the same on several pages by chance
@@ -131,7 +134,7 @@ def running_lines(page: Sequence[str], number: int, n_pages: int) -> Iterator[Ru
 
 
 def with_whole_sentences(pages: Sequence[str]) -> list[str]:
-    """Return pages with notes, heads and feet out of a sentence that goes on behind them.
+    """Return pages with notes, figures, heads and feet out of a sentence that goes on behind them.
 
     Those on the page where it begins are put before its paragraph, those on the next page behind it.
     """
@@ -143,15 +146,31 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
         start = n - 1
         while n - start <= MAX_BETWEEN and start > 0 and BETWEEN.fullmatch(parts[start][1]):
             start -= 1
+        opening = next((m for m in range(n - 1, max(n - MAX_FIGURE, -1), -1) if is_open(parts[m][1])), n)
+        is_figure = GOING_ON.match(part) is not None and are_figures(
+            [each for _, each in parts[opening + 1 : n]]
+        )
+        start = opening if is_figure else start
         between = parts[start + 1 : n]
         first, opened = parts[start]
-        are_notes = all(NOTE.fullmatch(each) for _, each in between)
-        is_open = len(opened) > LEAST_OPEN and not FINISHED.search(opened[-LEAST_OPEN:])
+        are_apart = is_figure or first < page or all(NOTE.fullmatch(each) for _, each in between)
         goes_on = not part[0].isdigit() or opened.endswith(",")
-        if between and is_open and goes_on and (are_notes or first < page):
+        if between and is_open(opened) and goes_on and are_apart:
             here = [each for each in between if each[0] == first]
             parts[start : n + 1] = [*here, parts[start], parts[n], *between[len(here) :]]
     whole: dict[int, list[str]] = defaultdict(list)
     for page, part in parts:
         whole[page].append(part)
     return ["\n\n".join(whole[number]) for number in range(len(pages))]
+
+
+def is_open(text: str) -> bool:
+    """Whether a paragraph ends within a sentence."""
+    return len(text) > LEAST_OPEN and not FINISHED.search(text[-LEAST_OPEN:])
+
+
+def are_figures(texts: Sequence[str]) -> bool:
+    """Whether paragraphs are captions with what they name, and notes, but no prose."""
+    captions = [text for text in texts if CAPTION.match(text)]
+    others = (text for text in texts if text not in captions and not NOTE.fullmatch(text))
+    return bool(captions) and not any(map(PROSE.search, others))

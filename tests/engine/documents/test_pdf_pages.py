@@ -234,6 +234,19 @@ def test_a_sentence_goes_on_behind_stamps_and_heads(between, end, start):
     assert f"{opened}\n\n{start}" in whole
 
 
+@pytest.mark.parametrize("is_new_page", [False, True])
+def test_a_sentence_goes_on_behind_a_figure_with_a_caption_but_not_behind_prose(is_new_page):
+    opened, goes_on = f"{LINE} a wide range", "of documents and tables."
+    between = ["2023\t2024\n12\t14", "Figure 2. The flow of a year. It grew."]
+    for parts in (between, [*between, "All was well. Then came May."]):
+        pages = (
+            [opened, "\n\n".join([*parts, goes_on])]
+            if is_new_page
+            else ["\n\n".join([opened, *parts, goes_on])]
+        )
+        assert (f"{opened}\n\n{goes_on}" in "\n\n".join(with_whole_sentences(pages))) is (parts is between)
+
+
 def test_the_first_cell_of_a_row_may_end_with_a_colon():
     rows = [("Servers in:", "2024", "2025", "2026"), ("Closets", "12", "14", "15"), ("Rooms", "9", "8", "7")]
     assert text_of(shown(*placed(rows, (60, 160, 220, 280)))) == "\n".join(map(" | ".join, rows))
