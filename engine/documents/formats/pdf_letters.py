@@ -64,7 +64,7 @@ LEFT_SIGNS, LEFT_GAP = "\u09c7\u09c8\u09cb\u09cc", 0.75  # vowels of Bengali tha
 SIGN = re.compile(r"[\u0900-\u0eff]")  # also a letter
 TWICE, MAX_TWICE, SHADOW = re.compile(r"([\w-])(?=\1)"), 6, 0.3  # letters, and times the width of one
 REPEATED = re.compile(rf"(?=({SIGN.pattern}{{2,4}})\S{{1,3}}?(\1)( ?))")
-HANGUL = re.compile("[\uac00-\ud7a3]{2}")
+HANGUL = re.compile("[\uac00-\ud7a3][\uac00-\ud7a3(]|[,.)!?][\uac00-\ud7a3]")
 THIN_GAP = re.compile(rf"((?<={MARK}) | (?={MARK}))|(?<={WIDE}|{INDIC}) (?=\S)|(?<=\S) (?={WIDE})")
 SIGNED, WITH_DIGIT = re.compile(rf"(?<={INDIC}){INDIC}(?=( ?)\S)"), re.compile(rf"{WIDE}\d|\d{WIDE}")
 EDGES = [ctypes.c_double() for _ in range(4)]  # of a letter
