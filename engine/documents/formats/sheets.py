@@ -167,12 +167,10 @@ def row_texts(table: Table) -> Iterator[tuple[int, str]]:
             elif index == place - 1 and unused:
                 yield number, unused
             continue
-        named = [
-            f"{names[column]}: {cell}" if column < len(names) and names[column] else cell
-            for column, cell in enumerate(cells)
-            if cell
-        ]
-        yield number, "\n".join(named) if names else " | ".join(filter(None, cells))
+        filled = [(name, cell) for name, cell in zip_longest(names, cells, fillvalue="") if cell]
+        is_head = number in table.wide and len(filled) > len({cell for _, cell in filled}) == 1
+        named = [f"{name}: {cell}" if name and not is_head else cell for name, cell in filled]
+        yield number, ("\n" if names else " | ").join(named[: 1 if is_head else None])
 
 
 def names_of(rows: Sequence[Row], wide: Set[int]) -> tuple[int, int, list[str]]:

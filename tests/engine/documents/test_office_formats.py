@@ -82,10 +82,11 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns():
     "Excel (.xlsx, .xlsm)", "names of columns in several rows", "merged cells in all their places"
 )
 def test_merged_heads_and_cells_stand_in_all_their_places():
-    rows = [["Model", "Price", None], [None, "Rent", "Buy"], ["Lamp", 3, 20], [None, 4, 30]]
-    document = parse_document("a.xlsx", saved(workbook(("S", rows, "B1:C1", "A1:A2", "A3:A4"))))
+    rows = [["Model", "Price", None], [None, "Rent", "Buy"], ["Lamp", 3, 20], [None, 4, 30], ["Sold out"]]
+    document = parse_document("a.xlsx", saved(workbook(("S", rows, "B1:C1", "A1:A2", "A3:A4", "A5:C5"))))
     assert document.text == (
         "S\n\nModel: Lamp\nPrice, Rent: 3\nPrice, Buy: 20\n\nModel: Lamp\nPrice, Rent: 4\nPrice, Buy: 30"
+        "\n\nSold out"
     )
 
 
