@@ -168,7 +168,8 @@ def row_texts(table: Table) -> Iterator[tuple[int, str]]:
                 yield number, unused
             continue
         filled = [(name, cell) for name, cell in zip_longest(names, cells, fillvalue="") if cell]
-        is_head = number in table.wide and len(filled) > len({cell for _, cell in filled}) == 1
+        once = {cell for _, cell in filled}
+        is_head = number in table.wide and len(filled) > len(once) == 1 and is_of_texts(once)
         named = [f"{name}: {cell}" if name and not is_head else cell for name, cell in filled]
         yield number, ("\n" if names else " | ").join(named[: 1 if is_head else None])
 
