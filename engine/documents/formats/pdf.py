@@ -173,7 +173,13 @@ def finished(text: str, lacks_rows: bool = False) -> str:
             first, *rest = line.rstrip(CELL_GAP).split(CELL_GAP)
             are_values = len(rest) > 1 and all(any(map(str.isdigit, cell)) for cell in rest)
             is_table |= are_values or len(rest) > LEAST_GAPS
-            are_labels = len(rest) < 3 or sum(cell.endswith(":") for cell in (first, *rest)) > 1
+            is_value = any(
+                other.count(CELL_GAP) == len(rest) == 1 and not other.split(CELL_GAP)[0].endswith(":")
+                for other in near
+            )
+            are_labels = (len(rest) < 3 and not is_value) or sum(
+                cell.endswith(":") for cell in (first, *rest)
+            ) > 1
             for cell in rest:
                 if (not cell and first.endswith(":")) or (cell and first.endswith(f"☒ {cell}")):
                     continue  # the value of a form stands farther to the right, or the name of a box twice

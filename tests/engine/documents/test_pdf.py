@@ -384,6 +384,8 @@ def test_fonts_without_a_map_to_characters_are_noticed():
     document = read(shown((50, 700, "RENT IS 950 A MONTH")), font=glyphs % (b"500 " * 59, names))
     assert document.text == "RENT IS 950 A MONTH"
     assert "no map to characters" in document.notes[0]
+    assert finished("Shipping\t6\nTotal:\t38.73") == "Shipping | 6\nTotal: | 38.73"
+    assert finished("Name:\tAnna\nTown:\tOslo") == "Name: Anna\nTown: Oslo"
     assert finished("Bread\tWeight\tPrice", True) == "Bread | Weight | Price"  # whose rows are left out
 
 
