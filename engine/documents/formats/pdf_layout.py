@@ -1012,9 +1012,8 @@ def table_rows(lines: Sequence[Line], rules: Sequence[float]) -> Iterator[list[S
         is_far = bool(row) and above[0].middle - line[0].middle > farthest * usual
         n_below = [sum(a.left < b.right and b.left < a.right for b in line) for a in above]
         are_groups = number < NEAR_HEADS and sum(n > 1 for n in n_below) > 1  # of columns, with heads below
-        goes_on = (
-            goes_on and not is_sum and not is_far and not are_groups
-        )  # without a name, above the next group
+        # without a name, above the next group
+        goes_on = goes_on and not is_sum and not is_far and not are_groups
         if goes_on and not any(map(all, (map(NUMBER.fullmatch, pair) for pair in pairs))):  # of one number
             row = [joined(a, b) for a, b in zip(row, cells, strict=True)]
         else:

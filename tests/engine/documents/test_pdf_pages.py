@@ -121,7 +121,8 @@ def test_names_of_groups_of_columns_stand_above_their_heads():
         ("Rome", "90", "95", "7", "6"),
     ]
     groups = (170, 714, "Hotels in town"), (370, 714, "Inns of the valley")
-    text = text_of(shown(*groups, *placed(rows, (60, 160, 230, 360, 430))))
+    lines = grid(*((60, y, 500, y) for y in (726, 696, 668)))
+    text = text_of(lines + shown(*groups, *placed(rows, (60, 160, 230, 360, 430))))
     assert text.splitlines()[1] == " | 2024 | 2025 | 2024 | 2025"
 
 
