@@ -39,6 +39,7 @@ UNKNOWN = "\ufffe"  # as it writes them, and glyphs without a character, in a pa
 CONTROL = re.compile(r"[\0-\x08\x0e-\x1f]")  # what letters without a map have for a code
 DIGITS, SIGNED_DIGIT = re.compile(r"[\d+−-]+"), re.compile(r"[+−-]?\d")
 POWER = re.compile(r"[\d+−–-]+([.,/]\d+)*")
+CHARGE = re.compile(r"\d?[+−–-]")
 LETTER_POWER = re.compile("[b-df-nps-z]")  # no ordinal of one letter, as 1e, 1o, 1a, 1r
 ACCENTS = {  # and the characters that combine with a letter
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
@@ -89,7 +90,9 @@ def segments_of(
     breaks: list[tuple[int, float, float, bool]] = []
     n_unmapped, turns, font, place = 0, 0, "", 0
     left = bottom = right = top = 0.0
-    before, was_raised = (0.0, 0.0, 0.0, 0.0), False  # the box of the last letter that stands on its line
+    # the boxes of the last letter that stands on its line, and of the one before an index
+    before = base = (0.0, 0.0, 0.0, 0.0)
+    was_raised = False
 
     def segment() -> tuple[int, Segment, str] | None:
         nonlocal n_unmapped
@@ -124,6 +127,8 @@ def segments_of(
         for written, edges in parts:
             height = max(edges[3] - edges[1], 1.0)
             if letters:
+                if before is not base and CHARGE.fullmatch(written) and is_raised(edges, base):
+                    before = base  # of an ion, whose index is below its charge
                 gap = max(edges[0] - right, left - edges[2])
                 is_power = is_raised(edges, before) and is_exponent(written, letters[-1], height, before)
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)?!")
@@ -169,6 +174,8 @@ def segments_of(
                 breaks.append((sum(map(len, letters)), right, edges[0], is_drawn_apart))
             letters.append(" " + written if blank else written)
             before = before if was_raised else edges
+            is_index = len(letters) > 1 and edges[1] < base[1] and height < SMALL * (base[3] - base[1])
+            base = base if is_index else before
             if is_unknown:
                 unknown = map(pdfium.FPDFText_HasUnicodeMapError, repeat(characters), at)
                 n_unmapped += min(sum(each == 1 for each in unknown), len(written))

@@ -412,6 +412,8 @@ def test_powers_that_are_drawn_behind_all_other_text_are_where_they_stand():
     behind = shown((80, 704, "6"), (129, 704, "2"), (166, 697, "2"), size=7)
     front = shown((50, 700, "3 x 10"), (95, 700, "m or m"), (138, 700, "in CH"), (170, 700, "O. End"))
     assert read(front + behind).text == "3 x 10^6 m or m^2 in CH2O. End"
+    charge = shown((50, 700, "HCO")) + shown((75, 697, "3"), (79, 705, "-"), size=7)
+    assert read(charge).text == "HCO3^-"
     close = shown((62, 710, "bei")) + shown((50, 700, "60 m")) + shown((76, 704, "2"), size=7)
     assert read(close).text == "bei\n60 m^2"
 

