@@ -40,6 +40,7 @@ def read_rtf(name: str, content: bytes) -> Document:
     hidden = HIDDEN.findall(source)
     source = RAISED.sub(raised, DELETED.sub("", HIDDEN.sub("", source)))
     source = END_OF_CELL.sub("", source)
+    source = re.sub(r"\\fcharset128(?= \w*Symbol)", r"\\fcharset0", source)  # bullets, not Japanese letters
     source = BOX.sub(lambda box: "" if box[0].startswith("\\*") else "\\par", source)
     source = with_struck(source.replace("\\pntext", ""))  # which are numbers of lists
     source, footnotes = without_footnotes(source)

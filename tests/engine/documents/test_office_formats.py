@@ -420,6 +420,8 @@ def test_rtf_is_read_with_its_footnotes_and_tables():
     lines = [" ".join(line.split()) for line in document.text.split("\n") if line.strip()]
     assert lines == ["Küche: rent rises[^1] yearly. €5", "Blue | 9-12[^2]", "End.", *BELOW]
     assert document.title == "The lease"
+    bullet = rb"{\rtf1{\fonttbl{\f3\fnil\fcharset128 OpenSymbol;}}{\listtext\f3 \'95\tab}one}"
+    assert parse_document("a.rtf", bullet).text.split() == ["•", "one"]
     assert document.notes == (
         "hidden text was left out", "1 picture left out", "1 head and foot line left out"
     )  # fmt: skip
