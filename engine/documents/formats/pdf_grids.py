@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from .from_right import is_mostly_from_right
-from .pdf_layout import CELL_GAP, LEVEL, Line, Rule, Segment, lines_of, whole_of
+from .pdf_layout import CELL_GAP, LEAST_COLUMN, LEVEL, Line, Rule, Segment, lines_of, page_text, whole_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 MAX_PAIRS = 200_000  # of lines on a page that are compared
@@ -124,7 +124,9 @@ def with_grids(segments: Sequence[Segment], rules: Rules) -> list[Segment]:
             level = max(chain(*row), key=lambda each: each.middle)
             own = {id(each) for each in chain(*row)}
             rest = [each for each in rest if id(each) not in own]
-            cells = (whole_of(chain(*lines_of(cell))) for cell in row)
+            cells = [whole_of(chain(*lines_of(cell))) for cell in row]
+            if max(map(len, row)) > LEAST_COLUMN:  # columns of the page
+                cells = [replace(a, text=page_text(b, ())) for a, b in zip(cells, row, strict=True)]
             rest += [replace(cell, bottom=level.bottom, top=level.top) for cell in cells]
     return rest
 
@@ -189,7 +191,10 @@ def rows_of(
             row_lines = [lines[place] for place in places]
             is_whole = all(len(line) == 1 and "\n" not in line[0].text for line in chain(*row_lines))
             is_whole &= len(places) > 1 and all(n_spanned[place] == 1 for place in places)
-            if is_whole and len([*parts_of_row(row_lines, [math.inf] * len(places), False)]) == 1:
+            n_long = sum(sum(len(line) > 1 for line in each) > LEAST_COLUMN for each in row_lines)
+            if n_long > 1 and all(n_spanned[place] == 1 for place in places):
+                of_form.append([texts[place] for place in sorted(places)])
+            elif is_whole and len([*parts_of_row(row_lines, [math.inf] * len(places), False)]) == 1:
                 of_form.append([texts[place] for place in places])
         return
     widths = [right - left for left, right in pairwise(grid.places)]

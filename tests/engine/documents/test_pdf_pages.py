@@ -292,3 +292,11 @@ def test_names_of_columns_in_several_lines_are_one_row():
     assert text_of(shown(*heads, *cells, size=9)).split("\n") == [
         "Region | People in 2021 | Cases of a week | Change", *map(" | ".join, rows)
     ]  # fmt: skip
+
+
+def test_columns_between_lines_with_cells_of_their_own_are_read_one_after_the_other():
+    lines = [(40, y, 560, y) for y in (380, 740, 760)] + [(x, 380, x, 760) for x in (40, 300, 560)]
+    rows = [[(f"{name} {n}", f"{n}0") for n in range(24)] for name in ("Rent", "Heat")]
+    cells = [*placed(rows[0], (45, 200), 725), *placed(rows[1], (305, 460), 725)]
+    read = text_of(grid(*lines) + shown((45, 745, "Costs"), *sorted(cells, key=lambda each: -each[1])))
+    assert read == "\n\n".join(["Costs", *("\n".join(map(" | ".join, each)) for each in rows)])
