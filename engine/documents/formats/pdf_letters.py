@@ -134,7 +134,7 @@ def segments_of(
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)?!")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_judged = blank == " " and is_level and not (was_raised or FROM_RIGHT.match(written))
-                is_close = blank and not is_judged and -height < gap < least_gap * height
+                is_close = blank and now != TILTED and not is_judged and -height < gap < least_gap * height
                 if is_close and pdfium.FPDFText_IsGenerated(characters, at[0] - 1) == 1:
                     blank = ""  # before a letter of another size, or within a word of slanted letters
                 shared = min(edges[3], before[3]) - max(edges[1], before[1])

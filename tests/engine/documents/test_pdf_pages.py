@@ -300,3 +300,8 @@ def test_columns_between_lines_with_cells_of_their_own_are_read_one_after_the_ot
     cells = [*placed(rows[0], (45, 200), 725), *placed(rows[1], (305, 460), 725)]
     read = text_of(grid(*lines) + shown((45, 745, "Costs"), *sorted(cells, key=lambda each: -each[1])))
     assert read.endswith("\n\n".join("\n".join(map(" | ".join, each)) for each in rows))
+
+
+def test_words_of_tilted_text_keep_their_blanks():
+    drawn = b"BT /F1 11 Tf .87 .5 -.5 .87 100 100 Tm [(Our) -300 (teams) -300 (meet) -300 (here)] TJ ET"
+    assert text_of(drawn) == "Our teams meet here"
