@@ -174,7 +174,8 @@ def finished(text: str, lacks_rows: bool = False) -> str:
             are_values = len(rest) > 1 and all(any(map(str.isdigit, cell)) for cell in rest)
             is_table |= are_values or len(rest) > LEAST_GAPS
             is_value = any(
-                other.count(CELL_GAP) == len(rest) == 1 and not other.split(CELL_GAP)[0].endswith(":")
+                other.strip(CELL_GAP).count(CELL_GAP) == len(rest) == 1
+                and not other.split(CELL_GAP)[0].endswith(":")
                 for other in near
             )
             are_labels = (len(rest) < 3 and not is_value) or sum(
