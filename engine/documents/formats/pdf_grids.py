@@ -4,14 +4,16 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 
 from .from_right import is_mostly_from_right
-from .pdf_layout import CELL_GAP, LEAST_COLUMN, LEVEL, Line, Rule, Segment, lines_of, page_text, whole_of
+from .pdf_layout import CELL_GAP, LEAST_COLUMN, Line, Rule, Segment, cells_over, lines_of, page_text, whole_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
+OFF_LEVEL = 0.2  # times the height of letters, from one line of a row to another
 MAX_PAIRS = 200_000  # of lines on a page that are compared
 MAX_LINES = 25  # of a cell: more are a column of prose
 MOST_WHOLE = 4  # times rows with several lines that are one, to those that are several
@@ -22,7 +24,11 @@ MOST, SHORT = 0.6, 0.6  # of the cells of a row, and of the width of a column
 MOST_HEADS = 2  # rows of names of columns
 MAX_REPEATED = 60  # characters of a merged cell that stands in all its places, where its row has no other
 MOST_NAMED = 0.8  # of the rows, where each has a name
+WORD = re.compile(r"[^\W\d_]{3}")
+FEW_BOXES, LEAST_LABELS = 0.35, 4  # of the places between lines; of a form
+MOST_OF_BOX, MOST_TORN = 0.35, 0.25  # of the letters of a form, and of its lines, with several parts
 MAX_COLUMNS, LEAST_FILLED = 60, 0.4  # more columns, or fewer cells with a text, are of a drawing
+Place = tuple[int, int]  # row and column
 
 
 @dataclass(frozen=True)
@@ -153,16 +159,8 @@ def rows_of(
     for each in segments:
         column = bisect_right(grid.places, (each.left + each.right) / 2) - 1
         placed[bisect_right(falling, -each.middle) - 1].append((column, each))
-    for row, inner in enumerate(placed):
-        neighbors[row] = with_undrawn(neighbors[row], inner, grid.places)
-    names = lines_of([each for inner in placed for column, each in inner if not column])
-    # no line is before or between them
-    if grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows:
-        for line in above:
-            line[0] = True
-    texts: dict[tuple[int, int], list[Segment]] = {}
 
-    def origin(row: int, column: int) -> tuple[int, int]:
+    def origin(row: int, column: int) -> Place:
         """Return the first place of the cell that a place belongs to."""
         while not above[row][column]:
             row -= 1
@@ -170,11 +168,28 @@ def rows_of(
             column -= 1
         return row, column
 
+    def cells_at() -> dict[Place, list[Segment]]:
+        """Return the texts of the cells, by the first place of each."""
+        found = {origin(row, column): list[Segment]() for row in range(n_rows) for column in range(n_columns)}
+        for row, inner in enumerate(placed):
+            for column, each in inner:
+                found[origin(row, column)].append(each)
+        return found
+
+    drawn = cells_at()
+    boxes = {place: box for place, box in drawn.items() if box}
+    has_fields = len(drawn) < FEW_BOXES * n_rows * n_columns and are_fields(boxes.values())
+    lengths = [sum(len(each.text) for each in box) for box in boxes.values()]
+    is_form = has_fields and max(lengths) < MOST_OF_BOX * sum(lengths)
     for row, inner in enumerate(placed):
-        for column, each in inner:
-            texts.setdefault(origin(row, column), []).append(each)
-    lines = {place: lines_of(inner) for place, inner in texts.items()}
-    n_cells = len({origin(row, column) for row in range(n_rows) for column in range(n_columns)})
+        neighbors[row] = with_undrawn(neighbors[row], inner, grid.places)
+    names = lines_of([each for inner in placed for column, each in inner if not column])
+    # no line is before or between them
+    if grid.places[0] < min(down)[0] and len(names) > MOST_NAMED * n_rows:
+        for line in above:
+            line[0] = True
+    texts = cells_at()
+    lines = {place: lines_of(inner) for place, inner in texts.items() if inner}
     # with columns of its own, or another table in it
     is_box = any(sum(len(line) > 1 for line in each) > 1 for each in lines.values())
     is_box |= any("\n" in each.text for inner in texts.values() for each in inner)
@@ -184,7 +199,8 @@ def rows_of(
         n_torn[column] += sum(len(line) > 1 for line in cell)
     # or lines lack between columns
     is_box |= any(n_torn[column] > max(n_lines[column], n_rows) / 2 for column in n_torn)
-    if is_box or len(lines) < LEAST_FILLED * n_cells or max(map(len, lines.values())) > MAX_LINES:
+    is_box |= len(lines) < LEAST_FILLED * len(texts) or max(map(len, lines.values())) > MAX_LINES
+    if is_box and not is_form:
         members = [{origin(n, column) for column in range(n_columns)} & lines.keys() for n in range(n_rows)]
         n_spanned = Counter(chain(*members))
         for places in members:
@@ -196,6 +212,10 @@ def rows_of(
                 of_form.append([texts[place] for place in sorted(places)])
             elif is_whole and len([*parts_of_row(row_lines, [math.inf] * len(places), False)]) == 1:
                 of_form.append([texts[place] for place in places])
+        return
+    if has_fields:
+        for _, row_of_boxes in groupby(sorted(boxes), key=itemgetter(0)):
+            yield [text_of_box(boxes[place]) for place in row_of_boxes]
         return
     widths = [right - left for left, right in pairwise(grid.places)]
     found = []
@@ -219,6 +239,41 @@ def rows_of(
             is_note = len(alike) == 1 and max(map(cells.count, alike)) > 1
             is_note &= number > MOST_HEADS or len("".join(alike)) > MAX_REPEATED
             yield [*alike] if is_note else cells[:1] if is_one else cells
+
+
+def are_fields(boxes: Collection[Sequence[Segment]]) -> bool:
+    """Whether most boxes have a label, as the fields of a form; few have a table, none a column of values."""
+    lines = [lines_of(box) for box in boxes]
+    texts = ["".join(each.text for each in box) for box in boxes]
+    n_torn = sum(len(line) > 2 or sum(has_word([each]) for each in line) > 1 for line in chain(*lines))
+    return (
+        sum(map(has_word, boxes)) > max(MOST * len(boxes), LEAST_LABELS)
+        and n_torn < MOST_TORN * sum(map(len, lines))
+        and not any("\n" in text for text in texts)
+        and all(len(box) < 3 or any(map(str.isalpha, text)) for box, text in zip(lines, texts, strict=True))
+    )
+
+
+def has_word(box: Iterable[Segment]) -> bool:
+    """Whether a text of a box has a word, as labels do."""
+    return any(WORD.search(each.text) for each in box)
+
+
+def text_of_box(box: Sequence[Segment]) -> str:
+    """Return the text of a field: its labels one after the other, each with the values below it.
+
+    Line by line, if there are more: they are the rows of a list.
+    """
+    lines = lines_of(box)
+    if sum(len(line) > 1 for line in lines) > MOST_HEADS:
+        return text_of(lines)
+    labels: list[list[Segment]] = []
+    for cell in cells_over(lines):
+        if labels and not (has_word(labels[-1]) and has_word(cell)):
+            labels[-1] += cell
+        else:
+            labels.append(cell)
+    return text_of([*chain.from_iterable(map(lines_of, labels))])
 
 
 def with_undrawn(
@@ -252,7 +307,7 @@ def parts_of_row(
     that stands between theirs belongs to all of them.
     """
     several = [each for each in cells if len(each) > 1]
-    reach = max([TOUCH, *(LEVEL * (each.top - each.bottom) for line in chain(*cells) for each in line)])
+    reach = max([TOUCH, *(OFF_LEVEL * (each.top - each.bottom) for line in chain(*cells) for each in line)])
     heights = [[line[0].middle for line in each] for each in several]
     starts = [
         y

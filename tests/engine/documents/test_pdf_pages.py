@@ -76,6 +76,21 @@ def test_rows_of_a_form_are_read_cell_by_cell_though_another_cell_holds_a_table(
     assert text.endswith("Age | Rent\nover 75 | 400")
 
 
+def test_fields_of_a_form_are_read_box_by_box_with_the_values_below_their_labels():
+    fields = ["Name Vik", "State 1,200.50", "Wages 24,410.00", "Street 12", "Town Oslo"]
+    tops, splits = range(700, 550, -30), range(160, 360, 40)
+    sides = [(60, y, 500, y) for y in (*tops, 550)] + [(x, 550, x, 700) for x in (60, 500)]
+    sides += [(x, top - 30, x, top) for x, top in zip(splits, tops, strict=True)]
+    texts = [
+        (x, top - 10 - 12 * place, word)
+        for field, split, top in zip(fields, splits, tops, strict=True)
+        for place, words in enumerate(field.split())
+        for x, word in ((62, words), (split + 2, words[::-1]))
+    ]
+    rows = [f"{field} | {' '.join(word[::-1] for word in field.split())}" for field in fields]
+    assert text_of(grid(*sides) + shown(*texts)) == "\n".join(rows)
+
+
 def test_boxes_that_nobody_sees_are_no_lines_of_a_table():
     cells = placed(ROWS, (62, 162, 262), 702)
     seen = b"".join(box(x, y, x + 98, y + 13) for x in (60, 160, 260) for y in (698, 684, 670, 656))
