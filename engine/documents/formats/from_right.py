@@ -84,8 +84,10 @@ def rows_of(written: str, glyphs: dict[int, Glyph]) -> list[list[int]]:
     rows = [row for row in rows if any(TAKEN.match(written[n]) for n in row)]
     bases = [median(glyphs[n][4] for n in row) for row in rows]
     for n in off if rows else ():
-        distances = [abs(base - glyphs[n][4]) for base in bases]
-        if min(distances) < FAR * glyphs[n][5]:
+        has_height = glyphs[n][5] > 1 or n - 1 not in glyphs  # some blanks have none
+        line, size = glyphs[n if has_height else n - 1][4:]
+        distances = [abs(base - line) for base in bases]
+        if min(distances) < FAR * size:
             rows[distances.index(min(distances))].append(n)
     return [sorted(row) for row in rows]
 

@@ -457,6 +457,12 @@ def test_letters_of_two_lines_that_are_mixed_are_parted_and_as_high_as_their_lin
     assert {box[1::2] for box in moved.values()} == {(2.5, 14.5), (15.5, 27.5)}
 
 
+def test_blanks_without_a_height_are_of_the_line_of_the_letter_before_them():
+    glyphs = [(left, 0, left + 8, 12, 0, 12) for left in (90, 81, 70.6, 62)]
+    glyphs.insert(2, (80, 6, 80, 6, 6, 1))
+    assert in_reading_order("אב גד", glyphs.__getitem__)[0].strip() == "אב גד"
+
+
 @pytest.mark.parametrize(
     ("text", "opened", "read"),
     [
