@@ -53,6 +53,7 @@ LEADER_GAP = 2.0  # times the height of letters, between dots that lead to a num
 BULLET = re.compile("[•▪■●◦○‣➢✔]")
 MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]")  # of an item of a list
 
+AMOUNT = re.compile(r"\d+[\d.,%)–-]")  # of a sentence
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
@@ -788,7 +789,9 @@ def block_text(lines: Sequence[Line], rules: Sequence[float]) -> str:
     are_notes = [b < NOTE_SIZE * a for a, b in pairwise(heights)]
     pairs = zip(texts[1:], distances, pairwise(tables), are_notes, strict=True)
     for text, distance, (above, below), is_small in pairs:
-        is_note = is_small and NOTE_MARK.match(text)
+        goes_on = parts[-1][-1:].isalpha() or parts[-1].endswith(",")  # within a sentence
+        is_number = AMOUNT.match(text) and len(parts[-1]) > 3 * SHORT and goes_on
+        is_note = is_small and NOTE_MARK.match(text) and not is_number
         is_in_word = parts[-1][-1:] == "-" and text[:2].isalpha() and text[0].islower()
         is_near = is_in_word or (distance <= PARAGRAPH * usual and not is_note)
         is_near = above == below if above or below else is_near
