@@ -49,3 +49,9 @@ def experiment(name="a run", **changed):
         rows,
     )
     return replace(whole, **changed)
+
+
+def results_page(one, current):
+    from pages.improve.settings.results import show_experiment
+
+    show_experiment(one, is_growing=False, current=current)

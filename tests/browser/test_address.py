@@ -9,10 +9,6 @@ from tests.browser.conftest import TITLES, go_to, open_tab, settled, title_of, v
 DOCUMENT = "inside_the_pipeline.md"
 
 
-def named(page):
-    return parse_qs(urlsplit(page.url).query)
-
-
 def test_the_address_opens_the_tab_the_document_and_the_chunk(tab, app):
     visit(tab, app, "documents", search=DOCUMENT)
     open_tab(tab, "Chunks")
@@ -22,7 +18,7 @@ def test_the_address_opens_the_tab_the_document_and_the_chunk(tab, app):
     expect(title_of(tab)).to_have_text(TITLES["chunk"])
     settled(tab)
     expect(tab.get_by_role("spinbutton", name="Chunk (of 16)")).to_have_value("3")
-    assert named(tab)["chunk"] == ["3"]
+    assert parse_qs(urlsplit(tab.url).query)["chunk"] == ["3"]
 
 
 def test_the_browser_goes_back_to_a_page_and_forward_again(tab, app):

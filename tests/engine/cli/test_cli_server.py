@@ -29,11 +29,6 @@ def served(encoder):
         yield server
 
 
-def assert_same_hits(found, expected):
-    assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
-    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
-
-
 def test_what_a_server_cannot_do_or_be_is_one_line(served, corpus):
     password = "http://me:s3cret@host#mini"
     with closed_port() as url:
@@ -88,7 +83,9 @@ def test_vectors_that_embed_wrote_are_searched_without_the_corpus(served, corpus
     search = ("search", "Who sold honey?")
     expected = printed(*search, "--corpus", corpus)["hits"]
     for model in ("all-MiniLM-L6-v2", served.address):
-        assert_same_hits(printed(*search, "--vectors", out, "--model", model)["hits"], expected)
+        found = printed(*search, "--vectors", out, "--model", model)["hits"]
+        assert [hit["text"] for hit in found] == [hit["text"] for hit in expected]
+        assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in expected], abs=1e-5)
     quotes = printed("ask", "Who kept bees?", "--vectors", out)["quotes"]
     assert any(quote["text"].startswith("Its keeper kept bees") for quote in quotes)
 

@@ -10,7 +10,6 @@ from engine.documents.splitters import Splitting, split
 from engine.errors import InputError, ModelUnavailableError
 from engine.evaluation.embedding_server import REQUEST_TEXTS, EmbeddingServer, is_server, server_at
 from engine.evaluation.library_model import load_model
-from engine.evaluation.questions import Question, Reference
 from engine.evaluation.sweep import SweepInputs
 from engine.evaluation.sweep_store import stamp_of
 from engine.generation.answering import ask
@@ -179,13 +178,6 @@ def test_the_limit_and_the_pooling_are_the_servers_own(model):
 @pytest.fixture(scope="module")
 def documents():
     return [Document("light.md", TEXT), Document("bread.md", "Knead the dough for ten minutes. Bake it.")]
-
-
-@pytest.fixture(scope="module")
-def questions():
-    words = "Its keeper kept bees"
-    start = TEXT.index(words)
-    return [Question("Who had bees?", "light", (Reference(words, start, start + len(words)),))]
 
 
 def cut(documents, encoder, n_tokens):

@@ -12,15 +12,12 @@ from engine.evaluation.spans import best_chunks, span_metrics
 
 SPAN = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda span: (span[0], sum(span)))
 CHUNK = st.builds(lambda name, span: chunk(*span, name), st.sampled_from(["a.md", "b.md"]), SPAN)
-QUESTION = st.lists(SPAN, max_size=4).map(lambda spans: question(*spans))
+PASSAGES = st.lists(SPAN.map(lambda span: Reference("x" * (span[1] - span[0]), *span)), max_size=4).map(tuple)
+QUESTION = st.builds(Question, st.just("Who?"), st.just("a"), PASSAGES)
 
 
 def chunk(start, end, document="a.md"):
     return Chunk(document, start, end, "x" * (end - start), 1)
-
-
-def question(*spans):
-    return Question("Who?", "a", tuple(Reference("x" * (end - start), start, end) for start, end in spans))
 
 
 def positions(spans):
@@ -28,20 +25,11 @@ def positions(spans):
     return [place for start, end in spans for place in range(start, end)]
 
 
-def own(chunks):
-    return [(chunk.start, chunk.end) for chunk in chunks if PurePath(chunk.document).stem == "a"]
-
-
-def metrics(chunks, asked):
-    [relevant] = relevance([asked], chunks)
-    answering = [chunk for chunk, is_relevant in zip(chunks, relevant, strict=True) if is_relevant]
-    return span_metrics(answering, sum(chunk.end - chunk.start for chunk in chunks), asked)
-
-
 def by_characters(chunks, asked):
     """Recall, precision and IoU by sets of character positions."""
     passages = [(reference.start, reference.end) for reference in asked.references]
-    found = set(positions(own(chunks)))
+    own = [chunk for chunk in chunks if PurePath(chunk.document).stem == "a"]
+    found = set(positions((chunk.start, chunk.end) for chunk in own))
     matched = len(found & set(positions(passages)))
     read = sum(len(chunk.text) for chunk in chunks)
     missed = [place for place in positions(passages) if place not in found]
@@ -51,7 +39,9 @@ def by_characters(chunks, asked):
 
 @given(st.lists(CHUNK, max_size=6), QUESTION)
 def test_the_metrics_are_those_of_sets_of_characters(chunks, asked):
-    found = metrics(chunks, asked)
+    [relevant] = relevance([asked], chunks)
+    answering = [chunk for chunk, is_relevant in zip(chunks, relevant, strict=True) if is_relevant]
+    found = span_metrics(answering, sum(chunk.end - chunk.start for chunk in chunks), asked)
     assert (found.recall, found.precision, found.iou) == pytest.approx(by_characters(chunks, asked))
 
 

@@ -133,10 +133,6 @@ def test_what_cannot_be_measured_is_said(decoder, prompt, measure):
         measure(decoder, prompt, too_long)
 
 
-def sentence(first, last):
-    return Sentence("x", 0, 1, first, last)
-
-
 @pytest.mark.parametrize(
     ("one", "all_of_them", "passages", "supported"),
     [
@@ -148,6 +144,6 @@ def sentence(first, last):
 )
 def test_a_sentence_is_supported_by_one_passage_or_by_all_together(one, all_of_them, passages, supported):
     found = LeaveOneOut(np.zeros(2), np.array([[-one, -one], [0, 0]]), np.full(2, -all_of_them))
-    [verdict] = support(found, [sentence(0, 2)])
+    [verdict] = support(found, [Sentence("x", 0, 1, 0, 2)])
     assert verdict.passages == passages
     assert verdict.is_supported is supported

@@ -52,14 +52,10 @@ def assert_same(steps, expected):
     np.testing.assert_allclose(found, wanted, atol=ROUNDING)
 
 
-def shared(decoder, *prompts):
-    """How many tokens two prompts have in common at their beginning."""
-    first, second = map(decoder.prompt_ids, prompts)
-    return next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-
-
 def test_only_what_differs_is_read_again(decoder, alone):
-    cache, n_first, n_shared = PrefixCache(), len(decoder.prompt_ids(FIRST)), shared(decoder, FIRST, SECOND)
+    first, second = map(decoder.prompt_ids, (FIRST, SECOND))
+    n_shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    cache, n_first = PrefixCache(), len(first)
     assert n_shared > 5
     for prompt, n_reused in (
         (FIRST, 0),

@@ -23,13 +23,9 @@ def hits():
     return found
 
 
-def full_size(decoder):
-    return len(assemble_prompt(QUESTION, hits(), decoder, 4096).ids)
-
-
 @pytest.mark.parametrize("share", [0.25, 0.42, 0.61, 0.9, 1.0])
 def test_the_prompt_keeps_to_its_budget(decoder, share):
-    budget = int(full_size(decoder) * share)
+    budget = int(len(assemble_prompt(QUESTION, hits(), decoder, 4096).ids) * share)
     prompt = assemble_prompt(QUESTION, hits(), decoder, budget)
     assert len(prompt.ids) <= budget == prompt.max_tokens
     assert [source.number for source in prompt.sources] == list(range(1, len(prompt.sources) + 1))

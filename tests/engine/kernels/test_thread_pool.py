@@ -1,6 +1,7 @@
 import gc
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,10 +23,6 @@ D_MODEL, D_HEAD = 96, 64
 several_cores = pytest.mark.skipif(thread_pool.n_threads == 1, reason="needs a second core")
 
 
-class Sizes:
-    n_layers, n_kv_heads, d_head = 1, 1, D_HEAD
-
-
 class Layer:
     """A random layer: attention of two heads to one key head, and what follows."""
 
@@ -39,7 +36,7 @@ class Layer:
         )
         self.matrices = [pack("F32", rng.normal(size=shape).astype(np.float32) / 9) for shape in shapes]
         self.scale = rng.normal(size=D_MODEL).astype(np.float32)
-        self.cache = KVCache(Sizes, 300, dtype=np.float16)
+        self.cache = KVCache(SimpleNamespace(n_layers=1, n_kv_heads=1, d_head=D_HEAD), 300, dtype=np.float16)
         angles = rng.normal(size=(300, D_HEAD // 2)).astype(np.float32)
         self.rope = np.cos(angles), np.sin(angles)
         self.texts = [rng.normal(size=(n, D_MODEL)).astype(np.float32) for n in (1, 5, 130, 1, 70, 1)]

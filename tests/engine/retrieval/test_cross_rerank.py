@@ -14,11 +14,6 @@ from engine.retrieval.rerank import cross_rerank
 TOWNS = ("Ardal", "Bogen", "Cadiz", "Delft", "Enger", "Fauske")
 
 
-def reading(key, name="words"):
-    """A reranker that scores a passage by a function of it."""
-    return SimpleNamespace(name=name, score=lambda question, texts: np.array([key(text) for text in texts]))
-
-
 @given(st.integers(1, 8), st.integers(0, 100), st.sampled_from((0.0, 3.0)))
 def test_only_the_best_are_reordered(depth, seed, weight):
     rng = np.random.default_rng(seed)
@@ -26,7 +21,7 @@ def test_only_the_best_are_reordered(depth, seed, weight):
     wanted = rng.permutation(6)
     texts = [str(number) for number in range(6)]
     seen = []
-    last = reading(lambda text: wanted[int(text)])
+    last = SimpleNamespace(name="words", score=lambda question, texts: wanted[[int(text) for text in texts]])
     found = cross_rerank(scores, ["a", "b"], texts, last, depth, lambda *counts: seen.append(counts), weight)
     assert seen == [(min(depth, 6), 2 * min(depth, 6)), (2 * min(depth, 6),) * 2]
     for before, after in zip(scores, found, strict=True):

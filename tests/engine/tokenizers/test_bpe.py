@@ -68,10 +68,6 @@ def rank_of(*pairs):
     return lambda left, right: ranks.get((left, right))
 
 
-def merged(symbols, rank):
-    return [symbol for symbol in merge(symbols, rank) if symbol]
-
-
 @given(word=st.text("abc", max_size=12), pairs=st.permutations(["a b", "b c", "c a", "a a", "a bc", "bc ab"]))
 def test_each_merge_is_the_best_of_those_there_are(word, pairs):
     rank = rank_of(*pairs)
@@ -83,7 +79,7 @@ def test_each_merge_is_the_best_of_those_there_are(word, pairs):
         assert "".join(after) == word
         assert len(after) == len(before) - 1
         before = after
-    assert before == merged(word, rank)
+    assert before == [symbol for symbol in merge(word, rank) if symbol]
     assert all(rank(*pair) is None for pair in pairwise(before))
 
 

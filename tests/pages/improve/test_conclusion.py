@@ -26,7 +26,7 @@ from pages.improve.settings.conclusion import (
 )
 from pages.improve.settings.experiments import Experiment, digest
 from tests.apps import app_of, by_label, said, tables
-from tests.experiments import row
+from tests.experiments import results_page, row
 from ui.text import escape_markdown, p_words
 
 BASE = Configuration(retriever="dense", k=4)
@@ -138,12 +138,6 @@ def test_the_sentence_never_contradicts_the_verdicts(seed, n, n_configurations, 
         assert p_words(judged[found.place].comparison.p_value) in words
     if found.is_sure:
         assert "better" in summary(judged)
-
-
-def results_page(one, current):
-    from pages.improve.settings.results import show_experiment
-
-    show_experiment(one, is_growing=False, current=current)
 
 
 @pytest.fixture(scope="module")

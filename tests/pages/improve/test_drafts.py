@@ -11,7 +11,7 @@ from engine.settings import Configuration
 from engine.storage.workspace import Workspace
 from pages.improve.settings.conclusion import ELSEWHERE, EXPECTED, draft_sentence, verdicts
 from tests.apps import app_of, app_page, by_label, html_of, own_documents, said, tables
-from tests.experiments import experiment, row
+from tests.experiments import experiment, results_page, row
 from tests.ui.test_question_sets import picker_page
 from ui.questions.kept import DRAFTS, LABELLED
 
@@ -201,16 +201,10 @@ def test_other_corpora_hold_back_what_few_drafts_say():
     assert verdicts(rows, "mrr", [*kept[1:], asked[0]])[1].comparison.difference > 0.8
 
 
-def results_page(one):
-    from pages.improve.settings.results import show_experiment
-
-    show_experiment(one, is_growing=False, current=one.configurations[0])
-
-
 def test_results_of_drafts_recommend_nothing_and_show_the_order_of_other_corpora(encoder):
     one = experiment()
     asked = tuple(replace(each, status=DRAFTED) for each in one.questions)
-    app = app_of(results_page, args=(replace(one, questions=asked),)).run()
+    app = app_of(results_page, args=(replace(one, questions=asked), one.configurations[0])).run()
     assert "nobody has read" in said(app)
     assert "Recommended" not in said(app)
     configurations = next(each for each in tables(app) if "Against the app's" in each.columns)

@@ -24,16 +24,11 @@ QUESTION = "When was the Vardholm tower finished?"
 LIMIT = 48
 
 
-def chunks_of(texts, tokenizer, start=100):
-    return [
-        Chunk("d.md", start, start + len(text), text, len(ids))
-        for text, ids in zip(texts, tokenizer.ids_batch(texts), strict=True)
-    ]
-
-
 @pytest.fixture(scope="module")
 def index(encoder):
-    return build_index(chunks_of(TEXTS, encoder.tokenizer), encoder, max_tokens=LIMIT)
+    sizes = map(len, encoder.tokenizer.ids_batch(TEXTS))
+    chunks = [Chunk("d.md", 100, 100 + len(text), text, n) for text, n in zip(TEXTS, sizes, strict=True)]
+    return build_index(chunks, encoder, max_tokens=LIMIT)
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +39,6 @@ def tails(index, encoder):
 @pytest.fixture(scope="module")
 def question(encoder):
     return encoder.encode([QUESTION])[0]
-
-
-def rank_in(index, question, row):
-    hits = index.search(Query(question, index.spec), len(index.chunks))
-    return [hit.chunk.text for hit in hits].index(index.chunks[row].text) + 1
 
 
 def test_ranks_and_scores_now_are_those_of_a_search(tails, index, question):
@@ -65,7 +55,9 @@ def test_read_in_one_go_is_the_index_with_one_chunk_read_further(encoder, tails,
         vectors = index.vectors.copy()
         vectors[one.row] = encoder.encode([one.chunk.text], max_tokens=512)[0]
         other = index_vectors(index.chunks, vectors, index.spec)
-        assert rank_in(other, question, one.row) == one.whole.rank
+        hits = other.search(Query(question, other.spec), len(other.chunks))
+        texts = [hit.chunk.text for hit in hits]
+        assert texts.index(other.chunks[one.row].text) + 1 == one.whole.rank
         assert one.whole.score == pytest.approx(float(vectors[one.row] @ question), abs=1e-6)
 
 

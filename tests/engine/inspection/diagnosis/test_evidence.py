@@ -10,11 +10,6 @@ from tests.indexes import index_of_texts
 from tests.one_document import parse_document
 
 
-def place_of(text, passage):
-    start = text.index(passage)
-    return Location("d.txt", start, start + len(passage))
-
-
 @pytest.mark.parametrize(
     ("asked", "passage", "forms"),
     [
@@ -90,7 +85,8 @@ LABELS = "Pump: Birch\nFlow: 18\nHead: 45"
     ],
 )
 def test_a_table_without_columns_is_told_from_prose_and_rows(text, passage, lost):
-    assert flattened(Document("d.txt", text), place_of(text, passage)) == lost
+    start = text.index(passage)
+    assert flattened(Document("d.txt", text), Location("d.txt", start, start + len(passage))) == lost
 
 
 def test_the_cells_of_a_row_are_found_in_another_order():

@@ -59,13 +59,6 @@ def signed(folder, **changes):
     sign(folder, manifest)
 
 
-def with_array(folder, name, change):
-    path = state_of(folder) / f"{name}.npy"
-    array = change(np.load(path))
-    np.save(path, array)
-    signed(folder)
-
-
 def at(place, value):
     def change(array):
         array = array.copy()
@@ -111,7 +104,9 @@ def test_the_folder_itself_is_read(made):
     ],
 )
 def test_arrays_of_other_values_and_shapes_are_refused(folder, name, change):
-    with_array(folder, name, change)
+    path = state_of(folder) / f"{name}.npy"
+    np.save(path, change(np.load(path)))
+    signed(folder)
     with pytest.raises(DocumentError, match=r"is damaged \(it.+\): index the corpus again"):
         open_index(folder)
 
