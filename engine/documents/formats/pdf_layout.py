@@ -470,10 +470,19 @@ def boxes_beside(lines: Sequence[Line]) -> list[list[Segment]]:
         are_own = [[id(each) in own for each in line] for line in lines]
         n_shared, n_lines = sum(len(set(each)) == 2 for each in are_own), sum(map(any, are_own))
         is_clear = all(each.right < left or right < each.left for each in others)
-        is_prose = others and fmean(len(each.text) for each in others) > 3 * SHORT
-        if others and is_clear and (is_prose or 2 * n_shared < n_lines + 1):
-            boxes.append(flow)
-    return sorted(boxes, key=lambda flow: -flow[0].top)
+        is_wordy = others and fmean(len(each.text) for each in others) > 3 * SHORT
+        columns = [flow, *(other for other in before if are_columns_beside(flow, other))]
+        are_columns = {id(each) for each in others} <= {id(each) for each in chain(*columns)}
+        if others and is_clear and (is_wordy or are_columns or 2 * n_shared < n_lines + 1):
+            boxes.append((-max(each[0].top for each in columns), flow[0].left, flow))
+    return [flow for *_, flow in sorted(boxes, key=lambda box: box[:2])]
+
+
+def are_columns_beside(one: Sequence[Segment], other: Sequence[Segment]) -> bool:
+    """Whether two parts of a page are prose and begin at the same height beside one another."""
+    (left, _, right, top), (start, _, end, high) = map(around, map(boxes_of, (one, other)))
+    is_level = abs(top - high) < one[0].top - one[0].bottom and (right < start or end < left)
+    return is_level and is_prose(lines_of(one)) and is_prose(lines_of(other))
 
 
 def runs_around(text: Sequence[Segment], box: Sequence[Segment]) -> bool:
