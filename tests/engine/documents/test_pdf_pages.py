@@ -316,3 +316,17 @@ def test_columns_between_lines_with_cells_of_their_own_are_read_one_after_the_ot
 def test_words_of_tilted_text_keep_their_blanks():
     drawn = b"BT /F1 11 Tf .87 .5 -.5 .87 100 100 Tm [(Our) -300 (teams) -300 (meet) -300 (here)] TJ ET"
     assert text_of(drawn) == "Our teams meet here"
+
+
+def test_columns_drawn_before_a_table_above_them_keep_their_order():
+    texts = ["the tenant bleeds each heater in", "autumn and keeps a list of them,"] * 9
+    columns = [
+        [(x, 500 - 12 * n, f"{text} {place}") for n, text in enumerate(texts)]
+        for place, x in enumerate((40, 225, 410))
+    ]
+    read = text_of(shown(*columns[0], *columns[1], *columns[2][:6], *placed(ROWS, (50, 250, 450)), size=9))
+    assert read.split("\n\n")[0] == TABLE
+    assert [read.index(f"in {place}") for place in range(3)] == sorted(
+        read.index(f"in {place}") for place in range(3)
+    )
+    assert " | " not in read[len(TABLE) :]
