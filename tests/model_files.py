@@ -8,9 +8,18 @@ from safetensors.numpy import load_file, save_file
 from engine.weights.stored import StoredTensor
 
 
+def edit_json(path, **changes):
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps({**content, **changes}))
+
+
 def edit_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    edit_json(folder / "config.json", **changes)
+
+
+def config_with(**changes):
+    """A change of a folder's configuration."""
+    return lambda folder: edit_config(folder, **changes)
 
 
 def edit_tensors(folder, change):

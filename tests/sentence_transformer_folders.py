@@ -1,12 +1,12 @@
 """Folders of embedding models with random weights, written by transformers and sentence-transformers."""
 
 import base64
-import json
 import unicodedata
 
 import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
+from tests.model_files import edit_json
 from tests.pytorch import modules, sentence_transformers, torch, transformers
 from tests.tokenizer_files import WORD, small_byte_level
 
@@ -23,9 +23,8 @@ SIZES = {
 
 
 def wordpiece(**normalizer):
-    tokenizer = Tokenizer(
-        models.WordPiece({token: i for i, token in enumerate(WORDPIECES)}, unk_token="[UNK]")
-    )
+    vocabulary = {token: i for i, token in enumerate(WORDPIECES)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(**normalizer)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -34,10 +33,8 @@ def wordpiece(**normalizer):
 
 def save_tokenizer(tokenizer, folder, max_tokens=None, **special):
     """Write tokenizer.json as it is, whatever class transformers would make of it."""
-    wrapped = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, model_max_length=max_tokens, **special
-    )
-    wrapped.save_pretrained(folder)
+    wrapped = {"tokenizer_object": tokenizer, "model_max_length": max_tokens}
+    transformers.PreTrainedTokenizerFast(**wrapped, **special).save_pretrained(folder)
 
 
 def random_model(model_class, config, seed=0):
@@ -85,11 +82,6 @@ def library(folder, dtype=np.float32):
 
 def library_vectors(model, texts=TEXTS, **options):
     return model.encode(list(texts), show_progress_bar=False, **options)
-
-
-def edit_json(path, **changes):
-    content = json.loads(path.read_text()) if path.is_file() else {}
-    path.write_text(json.dumps({**content, **changes}))
 
 
 def roberta_processing(tokenizer, trim=True, prefix=False):
@@ -153,9 +145,8 @@ def charsmap(table):
     place(0, trie)
     array = np.zeros(max(units) + 256, "<u4")
     array[list(units)] = list(units.values())
-    return base64.b64encode(
-        len(array.tobytes()).to_bytes(4, "little") + array.tobytes() + replacements
-    ).decode()
+    head = array.nbytes.to_bytes(4, "little")
+    return base64.b64encode(head + array.tobytes() + replacements).decode()
 
 
 def nfkc_table():
@@ -172,9 +163,8 @@ def nfkc_table():
     characters = [chr(code) for first, last in ranges for code in range(first, last)]
     table = {c: unicodedata.normalize("NFKC", c) for c in characters}
     table = {old: new for old, new in table.items() if old != new}
-    table |= {
-        c + mark: unicodedata.normalize("NFC", c + mark) for c in "aeiouAEbg" for mark in "\u0301\u0308\u0323"
-    }
+    marked = [c + mark for c in "aeiouAEbg" for mark in "\u0301\u0308\u0323"]
+    table |= {letter: unicodedata.normalize("NFC", letter) for letter in marked}
     return (
         table
         | dict.fromkeys("\t\n\r\x0b\u00a0\u2028", " ")

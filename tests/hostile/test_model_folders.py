@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 from engine import Decoder, Encoder
 from engine.tokenizers.bpe_vocabulary import byte_characters
 from tests.hostile.child import in_child
+from tests.model_files import config_with, edit_json
 
 D_MODEL, N_IDS = 8, 256
 SIZES = {
@@ -51,16 +52,8 @@ def write_model(folder):
     return tensors
 
 
-def change(path, **changes):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-def config(**changes):
-    return lambda folder: change(folder / "config.json", **changes)
-
-
 def tokenizer(**changes):
-    return lambda folder: change(folder / "tokenizer.json", **changes)
+    return lambda folder: edit_json(folder / "tokenizer.json", **changes)
 
 
 def sparse(name):
@@ -89,24 +82,24 @@ CASES = {
     "config of 30 GB": sparse("config.json"),
     "config is a pipe": pipe,
     "config of 10 million lists": lambda f: (f / "config.json").write_text(f'{{"a": [{"[]," * 10**7}[]]}}'),
-    "window a text": config(use_sliding_window=True, sliding_window="4", max_window_layers="x"),
-    "kinds of layers a number": config(use_sliding_window=True, sliding_window=4, layer_types=5),
-    "epsilon 10**400": config(rms_norm_eps=HUGE),
-    "epsilon infinite": config(rms_norm_eps=float("inf")),
-    "epsilon NaN": config(rms_norm_eps=float("nan")),
-    "epsilon a text": config(rms_norm_eps="1e-5"),
-    "epsilon 10**6": config(rms_norm_eps=1e6),
-    "head_dim 10**9": config(head_dim=10**9),
-    "layers 10**9": config(num_hidden_layers=10**9),
-    "vocabulary 10**400": config(vocab_size=HUGE),
-    "base 10**400": config(rope_theta=HUGE),
-    "kind of rotation a list": config(rope_scaling={"rope_type": ["x" * 10_000]}),
-    "rotation without its numbers": config(rope_scaling={"rope_type": "llama3", "factor": 8}),
-    "activation a list": config(hidden_act=[["x" * 10_000]]),
-    "first token 10**9": config(bos_token_id=10**9),
-    "first token a text": config(bos_token_id="a"),
-    "last token 10**9": config(eos_token_id=[1, 10**9]),
-    "last token a list of lists": config(eos_token_id=[[1]]),
+    "window a text": config_with(use_sliding_window=True, sliding_window="4", max_window_layers="x"),
+    "kinds of layers a number": config_with(use_sliding_window=True, sliding_window=4, layer_types=5),
+    "epsilon 10**400": config_with(rms_norm_eps=HUGE),
+    "epsilon infinite": config_with(rms_norm_eps=float("inf")),
+    "epsilon NaN": config_with(rms_norm_eps=float("nan")),
+    "epsilon a text": config_with(rms_norm_eps="1e-5"),
+    "epsilon 10**6": config_with(rms_norm_eps=1e6),
+    "head_dim 10**9": config_with(head_dim=10**9),
+    "layers 10**9": config_with(num_hidden_layers=10**9),
+    "vocabulary 10**400": config_with(vocab_size=HUGE),
+    "base 10**400": config_with(rope_theta=HUGE),
+    "kind of rotation a list": config_with(rope_scaling={"rope_type": ["x" * 10_000]}),
+    "rotation without its numbers": config_with(rope_scaling={"rope_type": "llama3", "factor": 8}),
+    "activation a list": config_with(hidden_act=[["x" * 10_000]]),
+    "first token 10**9": config_with(bos_token_id=10**9),
+    "first token a text": config_with(bos_token_id="a"),
+    "last token 10**9": config_with(eos_token_id=[1, 10**9]),
+    "last token a list of lists": config_with(eos_token_id=[[1]]),
     "template not UTF-8": lambda folder: (folder / "chat_template.jinja").write_bytes(b"\xff{{ x }}"),
     "template of 30 GB": sparse("chat_template.jinja"),
     "template a number": lambda folder: (folder / "tokenizer_config.json").write_text('{"chat_template": 5}'),

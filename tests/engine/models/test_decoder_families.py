@@ -18,7 +18,7 @@ from engine.weights.quantized import QUANTIZED
 from engine.weights.stored import StoredTensor
 from tests.decoder_folders import ENDS, random_decoder
 from tests.engine.weights.random_blocks import random_blocks
-from tests.model_files import edit_config, edit_tensors, finish_gguf, without
+from tests.model_files import config_with, edit_config, edit_tensors, finish_gguf, without
 from tests.pytorch import torch, transformers
 from tests.tokenizer_files import save_as_filed, small_byte_level
 
@@ -309,9 +309,8 @@ def test_gpt2_without_the_first_part_of_its_names_is_read(tmp_path, tokenizer):
     tensors = {name.removeprefix("transformer."): array for name, array in load_file(path).items()}
     tensors["h.0.attn.bias"] = np.tril(np.ones((1, 1, 64, 64), np.float32))  # GPT-2's file holds its mask
     save_file(tensors, path)
-    np.testing.assert_allclose(
-        Decoder.load(tmp_path).logits([1, 2, 3]), official_logits(model, [1, 2, 3]), atol=1e-4
-    )
+    logits = Decoder.load(tmp_path).logits([1, 2, 3])
+    np.testing.assert_allclose(logits, official_logits(model, [1, 2, 3]), atol=1e-4)
 
 
 def test_a_folder_in_several_files_equals_one_in_a_single_file(tmp_path, tokenizer):
@@ -413,10 +412,6 @@ def test_what_does_not_fit_is_said_before_a_gguf_file_is_dequantised(tmp_path, t
 
 def cut_file(path):
     path.write_bytes(path.read_bytes()[:-1000])
-
-
-def config_with(**changes):
-    return lambda folder: edit_config(folder, **changes)
 
 
 Q_BIAS = "model.layers.1.self_attn.q_proj.bias"

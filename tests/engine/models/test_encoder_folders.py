@@ -1,13 +1,11 @@
 """Folders of BERT models, whole and damaged."""
 
-import json
-
 import numpy as np
 import pytest
 
 from engine import Encoder
 from engine.errors import InputError, ModelFileError
-from tests.model_files import edit_config, edit_tensors, without
+from tests.model_files import config_with, edit_config, edit_json, edit_tensors, without
 from tests.pytorch import torch, transformers
 from tests.sentence_transformer_folders import SIZES, TEXTS, WORDPIECES, random_model, save_bert
 
@@ -63,10 +61,6 @@ def cut(path, n_bytes):
     path.write_bytes(path.read_bytes()[:n_bytes])
 
 
-def config_with(**changes):
-    return lambda folder: edit_config(folder, **changes)
-
-
 KEY = "encoder.layer.1.attention.self.key.weight"
 TABLE = "embeddings.word_embeddings.weight"
 
@@ -110,9 +104,8 @@ def test_a_damaged_folder_is_refused_with_the_reason(tmp_path, damage, reason):
 
 def test_an_empty_text_is_refused_where_a_model_adds_no_special_tokens(tmp_path):
     save_model(tmp_path)
-    path = tmp_path / "tokenizer.json"
     nothing = dict.fromkeys(("add_prefix_space", "trim_offsets", "use_regex"), False) | {"type": "ByteLevel"}
-    path.write_text(json.dumps({**json.loads(path.read_text()), "post_processor": nothing}))
+    edit_json(tmp_path / "tokenizer.json", post_processor=nothing)
     encoder = Encoder.load(tmp_path)
     assert encoder.encode(["a"]).shape == (1, 24)
     with pytest.raises(InputError, match=r"a text has no tokens, and .* adds none"):

@@ -5,6 +5,7 @@ import pytest
 from engine.errors import GlassboxError, MemoryLimitError
 from engine.weights import memory
 from engine.weights.memory import available_memory, require_memory
+from tests.text_files import write_files
 
 MB = 1_000_000
 
@@ -14,12 +15,6 @@ def root(tmp_path, monkeypatch):
     """An empty folder in the place of the system's."""
     monkeypatch.setattr(memory, "ROOT", tmp_path)
     return tmp_path
-
-
-def write(root, files):
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
 
 
 def meminfo(kilobytes):
@@ -66,7 +61,7 @@ GROUPS = {
 @pytest.mark.parametrize(("own", "files", "expected"), GROUPS.values(), ids=GROUPS)
 def test_the_less_of_what_machine_and_container_have_is_free(root, own, files, expected):
     groups = {"proc/self/cgroup": f"{own}\n"} if own else {}
-    write(root, {**meminfo(8000), **groups, **files})
+    write_files(root, {**meminfo(8000), **groups, **files})
     assert available_memory() == expected
 
 
@@ -75,12 +70,12 @@ def test_a_system_without_proc_has_at_most_its_whole_memory():
 
 
 def test_a_limit_counts_where_the_machine_says_nothing(root):
-    write(root, {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)})
+    write_files(root, {"proc/self/cgroup": "0::/\n", **group_2("", 5 * MB, 2 * MB)})
     assert available_memory() == 3 * MB
 
 
 def test_what_fits_is_let_through_and_what_does_not_is_told(root):
-    write(root, meminfo(2_000_000))
+    write_files(root, meminfo(2_000_000))
     require_memory(2_048_000_000, "model")
     with pytest.raises(
         MemoryLimitError,

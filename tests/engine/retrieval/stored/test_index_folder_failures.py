@@ -15,6 +15,7 @@ from engine.retrieval import index_choice
 from engine.retrieval.stored import index_folder as folders
 from engine.retrieval.stored.index_update import update_index
 from tests.indexes import names_in, sign
+from tests.text_files import write_files
 
 SETTINGS = folders.IndexSettings("the model", Splitting(chunk_tokens=32), pooling="idf", index_kind="hnsw")
 OLD, NEW = "A hive has one queen.", "The tower was finished in 1891. The keeper sold the honey."
@@ -62,9 +63,7 @@ def _any_size_has_an_index(monkeypatch):
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus" / "a.txt").write_text(OLD)
-    return tmp_path / "corpus"
+    return write_files(tmp_path / "corpus", {"a.txt": OLD})
 
 
 @pytest.fixture
@@ -139,9 +138,8 @@ def test_a_second_writer_is_told_at_once(folder, corpus, encoder):
     ],
 )
 def test_a_damaged_file_is_refused_with_a_way_out(folder, corpus, encoder, part, how):
-    path = (
-        folder / part if part == folders.MANIFEST else folder / folders.read_manifest(folder)["state"] / part
-    )
+    state = "" if part == folders.MANIFEST else folders.read_manifest(folder)["state"]
+    path = folder / state / part
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -179,17 +177,14 @@ def test_a_manifest_that_is_no_object_is_refused(folder, content):
 
 
 def test_a_folder_of_other_files_is_left_alone(corpus, encoder, tmp_path):
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat-01234567.json").write_bytes(b"cat")
+    write_files(tmp_path / "photos", {"cat-01234567.json": "cat"})
     with pytest.raises(DocumentError, match=r"holds cat-01234567\.json and no index: give a new folder"):
         update(corpus, tmp_path / "photos", encoder)
     assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat-01234567.json"]
 
 
 def test_a_first_run_that_fails_leaves_no_folder(encoder, tmp_path):
-    corpus, out = tmp_path / "corpus", tmp_path / "index"
-    corpus.mkdir()
-    (corpus / "a.pdf").write_bytes(b"no PDF")
+    corpus, out = write_files(tmp_path / "corpus", {"a.pdf": "no PDF"}), tmp_path / "index"
     with pytest.raises(DocumentError, match="no PDF"):
         update_index(corpus, out, encoder, SETTINGS)
     assert not out.exists()
