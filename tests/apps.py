@@ -128,9 +128,7 @@ def tables(app):
         elif element.type == "html" and "<table><caption>" in element.proto.body:
             names, *rows = Cells(element.proto.body).rows
             columns = zip(*rows, strict=True)
-            found.append(
-                pd.DataFrame({name: numbers(column) for name, column in zip(names, columns, strict=True)})
-            )
+            found.append(pd.DataFrame(dict(zip(names, map(numbers, columns), strict=True))))
     return found
 
 

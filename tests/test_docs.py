@@ -129,9 +129,8 @@ def format_table():
         ):
             name, *what = ast.literal_eval(f"[{names}]")
             found.setdefault(name, {}).setdefault(kind, []).extend(what)
-    rows = (
-        (name, *("; ".join(found[name].get(kind, ())) for kind in ("reads", "leaves_out"))) for name in found
-    )
+    kinds = ("reads", "leaves_out")
+    rows = ((name, *("; ".join(one.get(kind, ())) for kind in kinds)) for name, one in found.items())
     head = ("format", "read", "left out (a note says so, but for what stands in brackets)")
     return "\n".join(table_lines(head, *sorted(rows, key=lambda row: row[0].lower())))
 
@@ -266,9 +265,7 @@ def test_python_prints_what_is_shown(path, tmp_path, monkeypatch):
 def test_commands_on_a_folder_of_notes_run(tmp_path, monkeypatch):
     """The examples that take a second each: without a language model, a cluster and a server."""
     (tmp_path / "my_notes").mkdir()
-    (tmp_path / "my_notes" / "trip.md").write_text(
-        "# Trip\n\nThe museum is closed on Mondays.\n", encoding="utf-8"
-    )
+    (tmp_path / "my_notes" / "trip.md").write_text("# Trip\n\nThe museum is closed on Mondays.\n")
     monkeypatch.chdir(tmp_path)
     lines = [
         line

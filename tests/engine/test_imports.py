@@ -119,9 +119,8 @@ def test_modules_do_not_import_each_other_in_circles():
 
 def test_the_engine_knows_neither_the_app_nor_the_official_models():
     for path in (ROOT / "engine").rglob("*.py"):
-        for name in (
-            imports(path) if not path.stem.endswith("_program") else ()
-        ):  # which run in child processes
+        is_child = path.stem.endswith("_program")  # which run in child processes
+        for name in () if is_child else imports(path):
             assert name.split(".")[0] not in HEAVY | {"pages", "ui", "benchmarks"}, f"{path} imports {name}"
 
 

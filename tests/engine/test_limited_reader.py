@@ -87,9 +87,8 @@ def test_a_file_beyond_the_limits_is_a_failure():
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_a_file_that_unpacks_to_gigabytes_is_refused(read, name, bomb):
-    with pytest.raises(
-        DocumentError, match=f"^reading {name} takes over 20 s or 300 MB: give a smaller file$"
-    ):
+    refusal = f"^reading {name} takes over 20 s or 300 MB: give a smaller file$"
+    with pytest.raises(DocumentError, match=refusal):
         read_limited(read, name, bomb(), limits=LIMITS)
 
 

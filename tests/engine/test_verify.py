@@ -37,9 +37,8 @@ def failing_stages(encoder, stages):
 
 
 def test_every_stage_of_every_layer_is_compared_and_equal(checks, encoder):
-    stages = [
-        "attention." + name for name in ("query", "key", "value", "scores", "weights", "context", "output")
-    ]
+    parts = ("query", "key", "value", "scores", "weights", "context", "output")
+    stages = [f"attention.{name}" for name in parts]
     stages += ["attention.norm", "ffn.hidden", "ffn.activation", "ffn.output", "output"]
     expected = {f"layers.{i}.{stage}" for i in range(encoder.config.n_layers) for stage in stages}
     vectors = {"pooled.mean", "pooled.pooler", "normalized", "encode", "ids"}

@@ -91,9 +91,8 @@ def sheet(rows):
         for part in source.infolist():
             xml = source.read(part)
             is_sheet = part.filename == "xl/worksheets/sheet1.xml"
-            archive.writestr(
-                part.filename, xml.replace(b"</sheetData>", rows + b"</sheetData>") if is_sheet else xml
-            )
+            xml = xml.replace(b"</sheetData>", rows + b"</sheetData>") if is_sheet else xml
+            archive.writestr(part.filename, xml)
     return file.getvalue()
 
 

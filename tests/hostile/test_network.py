@@ -135,9 +135,7 @@ def test_a_list_of_models_is_cut():
 def test_the_words_of_a_server_are_quoted_in_part():
     words = b"\\u001b[31m\\u202e" + b"x" * 10_000
     body = b'{"error": {"message": "%s"}}' % words
-    head = (
-        f"HTTP/1.1 500 No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    )
+    head = b"HTTP/1.1 500 No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     with raw_server(at_once(head + body)) as (url, _), pytest.raises(ModelUnavailableError) as error:
         models(url)
     assert len(str(error.value)) < 500

@@ -219,16 +219,14 @@ def gguf_file(change=lambda keys, tensors: None):
 
 
 def workspace_file():
-    source = Document(
-        "a.md", "# One\nAlpha beta\n\n# Two\nGamma", "One", (Section(0, ("One",)), Section(18, ("Two",)))
-    )
+    sections = (Section(0, ("One",)), Section(18, ("Two",)))
+    source = Document("a.md", "# One\nAlpha beta\n\n# Two\nGamma", "One", sections)
     chunks = [Chunk("a.md", 0, 16, source.text[:16], 4, ("One",)), Chunk("a.md", 18, 29, source.text[18:], 3)]
     vectors = np.eye(2, 4, dtype=np.float32)
     index = index_vectors(chunks, vectors, EmbeddingSpec("model", "mean", 256, 4))
     runs = (SavedRun("run", "2024-05-01T10:00:00", {"recall": 0.5, "rows": [1, None]}),)
-    return export_workspace(
-        Workspace((source,), {"top": 3, "pooling": "mean"}, index, {"own": QUESTIONS}, runs)
-    )
+    settings = {"top": 3, "pooling": "mean"}
+    return export_workspace(Workspace((source,), settings, index, {"own": QUESTIONS}, runs))
 
 
 def stored_index():
@@ -247,9 +245,8 @@ def stored_index():
         Chunk("b.txt", 0, 11, documents[1].text, 4),
     ]
     vectors = l2_normalize(rng.normal(size=(3, 8)).astype(np.float32))
-    index = index_vectors(
-        chunks, vectors, EmbeddingSpec("m", "idf", 32, 8, "model"), np.ones(50, "f4"), documents
-    )
+    spec = EmbeddingSpec("m", "idf", 32, 8, "model")
+    index = index_vectors(chunks, vectors, spec, np.ones(50, "f4"), documents)
     weights = csc_matrix(np.array([[0, 0.5, 1], [2, 0, 0], [0, 1, 0.1]], np.float32))
     index = replace(index, ann=build_ann(vectors, "hnsw"), expanded=SparseIndex(weights, "f"))
     files = (

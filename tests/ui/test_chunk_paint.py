@@ -35,9 +35,8 @@ spans = st.lists(
 @given(st.text(min_size=45, max_size=60), spans, st.integers(0, 20), st.integers(20, 45))
 def test_the_text_stays_as_it_is_whatever_is_painted_on_it(text, spans, start, end):
     chunks = [chunk(first, last, text=text) for first, last, _ in spans]
-    html = painted(
-        Document("d.md", text), chunks, {n: stop for n, (_, _, stop) in enumerate(spans)}, start, end
-    )
+    stops = {n: stop for n, (_, _, stop) in enumerate(spans)}
+    html = painted(Document("d.md", text), chunks, stops, start, end)
     shown = re.sub(r"<[^>]*>", "", re.sub(r"<sup[^>]*>.*?</sup>", "", html))
     assert unescape(shown) == text[start:end]
 

@@ -18,9 +18,8 @@ def boxes():
     own = st.session_state.get("own", "Why?")
     st.text_input("Question", key="question", on_change=follow_question("question", own))
     name = document_choice([Document("a.md", ""), Document("b.md", "")], "document").name
-    chunks = [
-        Chunk(name, start, start + 10, "x" * 10, 3) for start in range(0, 50 if name == "a.md" else 20, 10)
-    ]
+    starts = range(0, 50 if name == "a.md" else 20, 10)
+    chunks = [Chunk(name, start, start + 10, "x" * 10, 3) for start in starts]
     changed = follow_chunk("number", name, chunks)
     st.number_input("Chunk", 1, len(chunks), key="number", on_change=changed)
 

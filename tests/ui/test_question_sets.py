@@ -225,8 +225,7 @@ def test_a_second_passage_joins_its_question():
 def test_of_a_long_file_a_sample_is_kept_and_told(monkeypatch):
     monkeypatch.setattr("ui.questions.sets.MAX_QUESTIONS", 3)
     asked = [replace(ASKED, text=f"Who is number {n}?") for n in range(5)]
-    app = give(
-        picker(**own_documents(TIDE)), "long.jsonl", jsonl(*asked, replace(ASKED, corpus_id="elsewhere"))
-    )
+    content = jsonl(*asked, replace(ASKED, corpus_id="elsewhere"))
+    app = give(picker(**own_documents(TIDE)), "long.jsonl", content)
     assert len(app.session_state["picked"]) == 3
     assert "a sample of 3 of 6 questions is kept, 5 questions being about documents" in app.toast[0].value

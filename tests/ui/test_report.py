@@ -58,9 +58,8 @@ def test_a_page_needs_no_network_and_has_the_script_of_figures_once():
 
 
 def test_a_file_is_named_after_its_subject():
-    assert (
-        file_stem("answer", "Who built „Zürich's” tower/bridge?") == "answer-who-built-zürich-s-tower-bridge"
-    )
+    named = file_stem("answer", "Who built „Zürich's” tower/bridge?")
+    assert named == "answer-who-built-zürich-s-tower-bridge"
     assert file_stem("answer", "?") == "answer"
     assert len(file_stem("diagnosis", "word " * 99)) <= 80
 

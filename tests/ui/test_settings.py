@@ -63,9 +63,8 @@ def retriever_page():
 
 
 def test_a_retriever_of_the_table_can_be_chosen_and_is_explained(monkeypatch):
-    monkeypatch.setitem(
-        RETRIEVERS, "shortest", replace(RETRIEVERS["dense"], label="short", help="Few words.")
-    )
+    shortest = replace(RETRIEVERS["dense"], label="short", help="Few words.")
+    monkeypatch.setitem(RETRIEVERS, "shortest", shortest)
     app = app_of(retriever_page).run()
     assert chosen(app.selectbox(key="retriever").select("shortest").run()) == "shortest"
     assert "- **short**: Few words." in app.selectbox(key="retriever").help

@@ -59,9 +59,7 @@ def test_the_table_names_each_figure_and_the_questions_it_is_of(answers):
 
 
 def test_a_question_whose_answer_is_not_in_its_document_is_warned_of(answers, questions):
-    questions.write_text(
-        "question,answer,document\nWho?,Olaf,tower.md\nWhere?,Oslo,river.md\n", encoding="utf-8"
-    )
+    questions.write_text("question,answer,document\nWho?,Olaf,tower.md\nWhere?,Oslo,river.md\n")
     result = run(*answers, "--json")
     assert result.exit_code == 0
     assert "warning: the answer of question 1 occurs nowhere in tower.md" in result.stderr

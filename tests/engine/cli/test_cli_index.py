@@ -33,9 +33,8 @@ def test_the_command_says_how_many_files_and_chunks_changed(corpus, tmp_path):
         "files: 2 new, 0 changed, 0 deleted, 0 unchanged",
         "index: exact search, as reading 4 chunks each time is fast (up to 50,000)",
     ]
-    assert re.fullmatch(
-        r"  exact: recall@10 100 %, [\d.]+ ms a search .*, 0\.0 MB", first.stdout.splitlines()[3]
-    )
+    measured = first.stdout.splitlines()[3]
+    assert re.fullmatch(r"  exact: recall@10 100 %, [\d.]+ ms a search .*, 0\.0 MB", measured)
     (corpus / "bread.txt").unlink()
     (corpus / "moth.txt").write_text("Grace found the moth.", encoding="utf-8")
     again = printed("index", corpus, "--out", tmp_path / "kept", *MADE_WITH)

@@ -66,11 +66,10 @@ def test_a_model_in_a_folder_is_served_under_its_last_name(started, tmp_path, mo
     assert "warning: whoever reaches 0.0.0.0 may use this server" in run("serve", *options).stderr
 
 
-def test_an_index_of_another_model_is_one_line(corpus, tmp_path, monkeypatch):
+def test_an_index_of_another_model_is_one_line(corpus, tmp_path):
     save_bert(tmp_path / "mini", max_tokens=20)
-    made = run(
-        "index", corpus, "--out", tmp_path / "kept", "--model", tmp_path / "mini", "--chunk-tokens", 16
-    )
+    model = ("--model", tmp_path / "mini", "--chunk-tokens", 16)
+    made = run("index", corpus, "--out", tmp_path / "kept", *model)
     assert made.exit_code == 0, made.stderr
     edit_tensors(tmp_path / "mini", lambda of: of.update({name: -array for name, array in of.items()}))
     line = refusal("serve", "--index", tmp_path / "kept", "--port", 0)

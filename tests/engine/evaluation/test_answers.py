@@ -115,9 +115,7 @@ QUOTED = "It was finished in 1891."
 
 
 def answer(status, text="", holds=True, quotes=(QUOTED,), hits=()):
-    evidence = tuple(
-        Quote("tower.md", 0, len(quote), quote, 0, 0.5, (), 1.0, 1 / len(quotes)) for quote in quotes
-    )
+    evidence = tuple(Quote("tower.md", 0, len(one), one, 0, 0.5, (), 1.0, 1 / len(quotes)) for one in quotes)
     unknown = () if holds else (UnknownWord(0, 1, "number"),)
     times = SearchTimes(0.25, 0.25, 0.5)
     return Answer(
@@ -145,9 +143,7 @@ def test_what_is_shown_is_right_if_a_quote_or_the_text_holds_the_answer(status):
 
 def read(status, *texts):
     """An answer whose best quote is `QUOTED`, with the words that the reader found."""
-    spans = tuple(
-        AnswerSpan("tower.md", 19, 19 + len(text), text, 0, 9.0 - n) for n, text in enumerate(texts)
-    )
+    spans = tuple(AnswerSpan("tower.md", 19, 19 + len(one), one, 0, 9.0 - n) for n, one in enumerate(texts))
     return replace(answer(status, "In 1931."), spans=spans)
 
 

@@ -64,7 +64,6 @@ def test_an_effect_is_the_mean_of_all_configurations_with_a_value_and_its_differ
 
 
 def test_a_reference_without_a_configuration_is_refused():
-    with pytest.raises(
-        InputError, match=r"no configuration has the value 5 to compare with: choose of \[1, 2\]"
-    ):
+    refusal = r"no configuration has the value 5 to compare with: choose of \[1, 2\]"
+    with pytest.raises(InputError, match=refusal):
         intervals.main_effects(np.zeros((2, 3)), [1, 2], 5)

@@ -70,9 +70,7 @@ def test_what_the_documents_do_not_say_is_asked_of_another_thing(harbours, decod
 
 def test_a_stopped_drafting_goes_on(drafts, harbours, decoder, reader):
     reported = []
-    rest = draft_questions(
-        harbours, 3, 0, decoder, reader, drafts[:2], lambda *counts: reported.append(counts)
-    )
+    rest = draft_questions(harbours, 3, 0, decoder, reader, drafts[:2], lambda *n: reported.append(n))
     assert list(rest) == drafts[2:]
     assert reported == [(3, 3)]
     assert not list(draft_questions(harbours, 3, 0, decoder, reader, is_stopped=lambda: True))

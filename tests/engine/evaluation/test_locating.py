@@ -23,9 +23,8 @@ def spans(question):
 
 def test_every_place_counts_in_wrapped_text_too_and_only_whole_words_do():
     wrapped = Document("notes.md", "No cat. A cat\nsleeps. Category: a cat sleeps.")
-    [question] = located(
-        read("Who?,A cat sleeps."), [Document("notes.md", wrapped.text.replace("a cat", "A cat"))]
-    )
+    capital = Document("notes.md", wrapped.text.replace("a cat", "A cat"))
+    [question] = located(read("Who?,A cat sleeps."), [capital])
     assert spans(question) == [(8, 21), (32, 45)]
     [question] = located(read("What?,cat"), [wrapped])
     assert spans(question) == [(3, 6), (10, 13), (34, 37)]
@@ -59,9 +58,8 @@ def test_a_passage_in_several_documents_or_none_is_not_placed_and_the_reason_is_
     assert all(one.start == UNLOCATED for question in rows for one in question.references)
     assert measurable(rows, DOCUMENTS) == []
     twice, none = check_questions(rows, DOCUMENTS)
-    assert (
-        "question 1: its passage “It turns “twice” a day.” stands in none of the documents, in" in twice.text
-    )
+    expected = "question 1: its passage “It turns “twice” a day.” stands in none of the documents, in"
+    assert expected in twice.text
     assert "“document”" in none.text
 
 

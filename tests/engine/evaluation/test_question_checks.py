@@ -22,9 +22,8 @@ def questions():
 
 
 def asked(content, start=0, end=None, text="When?", corpus_id="port"):
-    return Question(
-        text, corpus_id, (Reference(content, start, start + len(content) if end is None else end),)
-    )
+    end = start + len(content) if end is None else end
+    return Question(text, corpus_id, (Reference(content, start, end),))
 
 
 def only(problems):

@@ -108,9 +108,7 @@ def test_what_is_no_file_of_text_is_refused(tmp_path):
             labelled.load_questions(path)
 
 
-CHUNK = st.builds(
-    lambda name, span: Chunk(name, *span, "x" * (span[1] - span[0]), 3), st.sampled_from(NAMES), SPAN
-)
+CHUNK = st.builds(lambda name, at: Chunk(name, *at, "x" * (at[1] - at[0]), 3), st.sampled_from(NAMES), SPAN)
 LABELLED = st.builds(
     labelled.Question, st.just("Who?"), st.sampled_from("abc"), st.lists(REFERENCE, max_size=3).map(tuple)
 )

@@ -25,9 +25,8 @@ def by_scipy(baseline, other, n_tosses=np.inf):
 @given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([1, 3, 2**20]))
 def test_few_questions_have_the_exact_p_value_of_scipy(seed, n, n_levels):
     baseline, other = np.random.default_rng(seed).integers(0, n_levels + 1, (2, n)) / n_levels
-    assert significance.compare(baseline, other).p_value == pytest.approx(
-        by_scipy(baseline, other), abs=1e-12
-    )
+    found = significance.compare(baseline, other).p_value
+    assert found == pytest.approx(by_scipy(baseline, other), abs=1e-12)
 
 
 @pytest.mark.parametrize("gain", [0, 0.03, 0.06])
@@ -64,9 +63,8 @@ def stepped_down(differences):
     n_questions, n_systems = differences.shape
     signs = np.array(list(product([1, -1], repeat=n_questions)))
     size = np.sqrt((differences**2).sum(axis=0))
-    drawn = np.abs(signs @ differences) / np.where(
-        size > 0, size, 1
-    )  # the first are the differences as found
+    # The first are the differences as found.
+    drawn = np.abs(signs @ differences) / np.where(size > 0, size, 1)
     order = np.argsort(-drawn[0], kind="stable")
     found, before = np.empty(n_systems), 0.0
     for place, system in enumerate(order):
@@ -97,9 +95,8 @@ def test_one_difference_has_the_critical_value_of_the_normal_and_many_that_of_si
     random = np.random.default_rng(0)
     alone = random.standard_normal((60, 1))
     assert significance.critical_value(alone) == pytest.approx(1.96, abs=0.05)
-    assert significance.critical_value(np.repeat(alone, 20, axis=1)) == pytest.approx(
-        1.96, abs=0.05
-    )  # all the same
+    same = np.repeat(alone, 20, axis=1)
+    assert significance.critical_value(same) == pytest.approx(1.96, abs=0.05)
     many = np.linalg.qr(random.standard_normal((60, 20)))[0]  # uncorrelated
     sidak = norm.ppf(1 - (1 - 0.95 ** (1 / 20)) / 2)
     assert significance.critical_value(many) == pytest.approx(sidak, abs=0.06)

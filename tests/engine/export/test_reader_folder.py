@@ -29,9 +29,8 @@ def answer(torch, folder):
 
 
 def test_transformers_load_the_folder_and_read_the_same_tokens(torch, folder, reader):
-    model, loaded = transformers.AutoModelForQuestionAnswering.from_pretrained(
-        folder, output_loading_info=True
-    )
+    load = transformers.AutoModelForQuestionAnswering.from_pretrained
+    model, loaded = load(folder, output_loading_info=True)
     assert type(model).__name__ == "BertForQuestionAnswering"
     assert not any(loaded[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

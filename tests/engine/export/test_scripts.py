@@ -83,9 +83,8 @@ def encoder(encoder, tmp_path_factory):
     edit_config(folders[1], architectures=["HF_ColBERT"])
     for folder in folders:
         shutil.copy(model_path("all-MiniLM-L6-v2") / "tokenizer.json", folder)
-    return replace(
-        encoder, sparse=SparseEncoder.load(folders[0]), multi_vector=MultiVectorEncoder.load(folders[1])
-    )
+    sparse, multi_vector = SparseEncoder.load(folders[0]), MultiVectorEncoder.load(folders[1])
+    return replace(encoder, sparse=sparse, multi_vector=multi_vector)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +114,7 @@ def ours(folder, encoder):
 def searched(configuration, parent_tokens, folder, encoder):
     """Places and scores of the passages that the engine finds."""
     chunks = [
-        chunk for each in load_corpus(folder) for chunk in cut(each, configuration, encoder, parent_tokens)
+        chunk for one in load_corpus(folder) for chunk in cut(one, configuration, encoder, parent_tokens)
     ]
     index = build_index(chunks, encoder, configuration.pooling, configuration.max_tokens)
     own = index.encoder(encoder)
@@ -128,9 +127,8 @@ def searched(configuration, parent_tokens, folder, encoder):
 
 
 def cut(document, configuration, encoder, parent_tokens):
-    return split(
-        document, encoder.tokenizer, configuration.splitting, encoder.encode, parent_tokens=parent_tokens
-    )
+    how = configuration.splitting
+    return split(document, encoder.tokenizer, how, encoder.encode, parent_tokens=parent_tokens)
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +193,8 @@ def test_chunks_are_the_same(splitter, overlap, parent_tokens, folder, encoder, 
 @pytest.fixture(scope="module")
 def spans(encoder, in_cache):
     """The function of a script that cuts a text recursively into chunks of 8 tokens with overlap."""
-    script = export(
-        Configuration("recursive", 8, 2, retriever="bm25"), encoder, "sentence-transformers"
-    ).script
+    recursive = Configuration("recursive", 8, 2, retriever="bm25")
+    script = export(recursive, encoder, "sentence-transformers").script
     names = {"__name__": "script"}
     exec(in_cache(script), names)
     return names["spans"]
@@ -288,9 +285,8 @@ def test_settings_that_are_left_out_are_named(encoder):
     assert export(Configuration(), encoder, "haystack").left_out == ()
     [words] = export(Configuration("markdown"), encoder, "haystack").left_out
     assert words.startswith("headings of files other than Markdown")
-    assert (
-        export(Configuration("semantic", max_tokens=encoder.max_tokens), encoder, "haystack").left_out == ()
-    )
+    whole = Configuration("semantic", max_tokens=encoder.max_tokens)
+    assert export(whole, encoder, "haystack").left_out == ()
     [words] = export(Configuration("semantic", max_tokens=64), encoder, "haystack").left_out
     assert words.startswith("the model's own token limit for single sentences")
 

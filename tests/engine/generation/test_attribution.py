@@ -90,9 +90,8 @@ def test_attention_is_shared_out_whole(decoder, prompt, answer, attended):
     sentences = sentences_of(answer, decoder.tokenizer)
     np.testing.assert_allclose(attended.by_sentence(sentences, 2, None).sum(axis=-1), 1, atol=1e-5)
     [one_head, *_] = attended.by_sentence(sentences, 3, 1)
-    np.testing.assert_allclose(
-        one_head, attended.shares[3, 1, : sentences[0].last_token].mean(axis=0), atol=1e-6
-    )
+    expected = attended.shares[3, 1, : sentences[0].last_token].mean(axis=0)
+    np.testing.assert_allclose(one_head, expected, atol=1e-6)
 
 
 def test_attention_is_that_of_a_whole_trace(decoder, prompt, answer, attended):
@@ -102,14 +101,11 @@ def test_attention_is_that_of_a_whole_trace(decoder, prompt, answer, attended):
     queries = weights[:, len(prompt.ids) - 1 : -1]
     of_token = passage_of_tokens(prompt, decoder)
     for number in range(3):
-        keys = np.flatnonzero(of_token == number)
-        np.testing.assert_allclose(
-            attended.shares[4, :, :, number], queries[..., keys].sum(axis=-1), atol=2e-3
-        )
+        expected = queries[..., np.flatnonzero(of_token == number)].sum(axis=-1)
+        np.testing.assert_allclose(attended.shares[4, :, :, number], expected, atol=2e-3)
     np.testing.assert_allclose(attended.shares[4, :, :, 3], queries[..., 0], atol=5e-3)
-    np.testing.assert_allclose(
-        attended.shares[4, :, :, 5], queries[..., len(prompt.ids) :].sum(axis=-1), atol=2e-3
-    )
+    expected = queries[..., len(prompt.ids) :].sum(axis=-1)
+    np.testing.assert_allclose(attended.shares[4, :, :, 5], expected, atol=2e-3)
 
 
 def test_an_answer_of_one_token_is_read_once_for_each_passage(decoder, prompt):

@@ -346,9 +346,8 @@ def test_a_replayed_pass_equals_its_primitives_one_by_one(models):
     cache, plain = (compiled.new_cache(len(ids)) for _ in range(2))
     for token in ids:
         ours = compiled.next_logits([token], cache)
-        expected = decoders.unembed(
-            decoders.decoder_forward([token], weights, config, plain), weights, config
-        )
+        states = decoders.decoder_forward([token], weights, config, plain)
+        expected = decoders.unembed(states, weights, config)
         np.testing.assert_array_equal(ours, expected)
     assert cache.length == len(ids)
     np.testing.assert_array_equal(cache.keys, plain.keys)
@@ -446,9 +445,8 @@ def test_the_default_decoder_loses_next_to_nothing_and_says_the_same(decoder, re
 
 def test_a_change_in_any_file_of_the_kernels_is_noticed_by_their_cache(tmp_path):
     for function in (op_loop.run_thread, elementwise._gelu):
-        assert (
-            caching.CompileResultCacheImpl(function.py_func).locator.get_source_stamp() == jit.KERNELS_DIGEST
-        )
+        locator = caching.CompileResultCacheImpl(function.py_func).locator
+        assert locator.get_source_stamp() == jit.KERNELS_DIGEST
     copies = [tmp_path / path.name for path in jit.SOURCES]
     assert {path.stem for path in copies} >= {"rows", "op_loop", "simd_panels", "quantized"}
     for path, copy in zip(jit.SOURCES, copies, strict=True):

@@ -1,6 +1,7 @@
 import gc
 import threading
 import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -251,9 +252,7 @@ def test_no_two_arrays_in_use_share_memory_and_none_is_taken_that_is_free(wanted
         assert array.dtype == np.float32
         assert pool.owns(array)
         now = [*in_use, array]
-        assert all(
-            end <= start for (_, end), (start, _) in zip(byte_ranges(now), byte_ranges(now)[1:], strict=False)
-        )
+        assert all(end <= start for (_, end), (start, _) in pairwise(byte_ranges(now)))
         most[shape] = max(most[shape], sum(other.shape == shape for other in now))
         taken.add(address(array))
         in_use += [array] if kept else []

@@ -36,9 +36,8 @@ def official_states(encoder, official, torch):
         [ids] = encoder.tokenizer.ids_batch([text])
         inner = official[0].auto_model
         with torch.no_grad():
-            out = inner(
-                torch.tensor([encoder.truncate(ids)]), output_hidden_states=True, output_attentions=True
-            )
+            ids = torch.tensor([encoder.truncate(ids)])
+            out = inner(ids, output_hidden_states=True, output_attentions=True)
         return [h[0].numpy() for h in out.hidden_states], [a[0].numpy() for a in out.attentions]
 
     return run

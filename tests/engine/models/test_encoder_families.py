@@ -312,9 +312,8 @@ LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 500.0}
 )
 def test_other_sizes_and_options_equal_sentence_transformers(tmp_path, name, changes):
     save(tmp_path / "base", name, **changes)
-    folder = saved.save_modules(
-        tmp_path / "folder", tmp_path / "base", modules.Pooling(24, ("lasttoken", "mean"))
-    )
+    pooling = modules.Pooling(24, ("lasttoken", "mean"))
+    folder = saved.save_modules(tmp_path / "folder", tmp_path / "base", pooling)
     for dtype, tolerance in ((np.float32, 1e-5), (np.float64, 1e-9)):
         theirs = saved.library_vectors(saved.library(folder, dtype), LONG)
         scale = max(1, np.abs(theirs).max())

@@ -27,9 +27,8 @@ def marked_tokenizer(family):
     tokenizer.add_tokens(["!", "?", ",", "."])
     if not tokenizer.token_to_id("[MASK]"):
         tokenizer.add_special_tokens(["[MASK]"])
-    tokenizer.add_tokens(
-        [AddedToken(each, normalized=False) for each in ("[unused0]", "[unused1]", "[Q] ", "[D] ")]
-    )
+    own = ("[unused0]", "[unused1]", "[Q] ", "[D] ")
+    tokenizer.add_tokens([AddedToken(each, normalized=False) for each in own])
     return tokenizer
 
 
@@ -60,9 +59,7 @@ def save_pylate(folder, family="bert", **settings):
     """Write a folder as PyLate does."""
     save_base(folder, family)
     kinds = {"": "sentence_transformers.models.Transformer", "1_Dense": "pylate.models.Dense.Dense"}
-    entries = [
-        {"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())
-    ]
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kinds[path]} for i, path in enumerate(kinds)]
     (folder / "modules.json").write_text(json.dumps(entries))
     (folder / "1_Dense").mkdir()
     save_file({"linear.weight": random_matrix()}, folder / "1_Dense/model.safetensors")

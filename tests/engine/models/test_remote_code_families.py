@@ -58,9 +58,8 @@ def linear(x, tensors, name):
 
 
 def norm(x, tensors, name, eps=1e-12):
-    return torch.nn.functional.layer_norm(
-        x, (D_MODEL,), tensors[f"{name}.weight"], tensors[f"{name}.bias"], eps
-    )
+    weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+    return torch.nn.functional.layer_norm(x, (D_MODEL,), weight, bias, eps)
 
 
 def attend(query, key, value, n_heads, bias=0.0):
@@ -127,9 +126,8 @@ def jina(ids, tensors, n_heads, newer, act):
         layer = {n.removeprefix(f"encoder.layer.{number}."): t for n, t in tensors.items()}
         query, key, value = (linear(x, layer, f"attention.self.{n}") for n in ("query", "key", "value"))
         if newer:
-            query, key = (
-                norm(q, layer, f"attention.self.layer_norm_{n}") for q, n in ((query, "q"), (key, "k"))
-            )
+            query = norm(query, layer, "attention.self.layer_norm_q")
+            key = norm(key, layer, "attention.self.layer_norm_k")
         output = linear(attend(query, key, value, n_heads, bias), layer, "attention.output.dense")
         output = norm(output + x, layer, "attention.output.LayerNorm")
         x = norm(output + x, layer, "layer_norm_1") if newer else output

@@ -64,9 +64,8 @@ def test_every_family_scores_as_sentence_transformers(tmp_path, family, sizes, d
     make = transformers.AutoModelForSequenceClassification.from_config
     folders.random_model(make, config).save_pretrained(tmp_path)
     folders.save_tokenizer(tokenizer, tmp_path, LENGTH, **case.special)
-    official = sentence_transformers.CrossEncoder(
-        str(tmp_path), device="cpu", activation_fn=torch.nn.Identity()
-    )
+    unchanged = torch.nn.Identity()
+    official = sentence_transformers.CrossEncoder(str(tmp_path), device="cpu", activation_fn=unchanged)
     edit_config(tmp_path, sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
     reranker = Reranker.load(tmp_path, dtype=dtype)
     expected = official.predict([("a bad dad", passage) for passage in PASSAGES])

@@ -73,9 +73,8 @@ def test_modules_behind_the_pooling_equal_the_library(bert, tmp_path, behind, dt
 def test_files_of_older_versions_are_read(bert, tmp_path):
     saved.save_modules(tmp_path, bert, modules.Pooling(D_MODEL, ("cls", "max")), modules.Normalize())
     legacy = {key: mode in ("cls", "max") for key, mode in POOLING_KEYS.items()}
-    (tmp_path / "1_Pooling" / "config.json").write_text(
-        json.dumps({"word_embedding_dimension": D_MODEL, **legacy})
-    )
+    legacy["word_embedding_dimension"] = D_MODEL
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(legacy))
     kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     listed = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -166,9 +165,8 @@ def test_the_default_prompt_is_put_before_every_text_but_those_with_another(bert
     )
     encoder, official = Encoder.load(tmp_path), saved.library(tmp_path)
     np.testing.assert_allclose(encoder.encode(saved.TEXTS), saved.library_vectors(official), atol=1e-5)
-    np.testing.assert_allclose(
-        encoder.encode_query(saved.TEXTS), official.encode_query(saved.TEXTS), atol=1e-5
-    )
+    queries = official.encode_query(saved.TEXTS)
+    np.testing.assert_allclose(encoder.encode_query(saved.TEXTS), queries, atol=1e-5)
     assert not np.allclose(encoder.encode(saved.TEXTS), encoder.encode(saved.TEXTS, prompt_name=""))
 
 

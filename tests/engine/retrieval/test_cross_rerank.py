@@ -33,9 +33,8 @@ def test_only_the_best_are_reordered(depth, seed, weight):
 
 def test_the_retriever_needs_a_reranker(encoder):
     assert "cross-encoder" not in retrievers.usable_retrievers(encoder)
-    inputs = retrievers.SearchInputs(
-        retrievers.SearchTexts(("a",), ("b",), encoder), *np.ones((2, 1, 1), np.float32)
-    )
+    texts = retrievers.SearchTexts(("a",), ("b",), encoder)
+    inputs = retrievers.SearchInputs(texts, *np.ones((2, 1, 1), np.float32))
     with pytest.raises(InputError, match="needs a cross-encoder"):
         retrievers.retriever_scores("cross-encoder", inputs)
 
@@ -44,9 +43,8 @@ def test_the_reader_reorders_the_best_without_a_reranker(encoder, reader):
     texts = (*(f"Of the tower of {town} nothing is said here." for town in TOWNS), "It was finished in 1891.")
     question = "When was the tower finished?"
     vectors = encoder.encode([question, *texts])
-    inputs = retrievers.SearchInputs(
-        retrievers.SearchTexts((question,), texts, encoder), vectors[:1], vectors[1:]
-    )
+    searched = retrievers.SearchTexts((question,), texts, encoder)
+    inputs = retrievers.SearchInputs(searched, vectors[:1], vectors[1:])
     assert {"reader", "weighted"} <= set(retrievers.usable_retrievers(encoder))
     [found] = retrievers.retriever_scores("reader", inputs)
     assert found.argmax() == len(TOWNS)

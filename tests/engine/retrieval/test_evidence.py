@@ -50,9 +50,8 @@ def candidates_of(text, chunks=None, name="d.md"):
 def test_a_row_is_quoted_whole_where_no_cell_has_several_sentences(encoder, rows, quoted):
     table = parse_document("a.csv", rows)
     hits = [Hit(chunk, 0.5) for chunk in split(table, encoder.tokenizer)]
-    found = evidence.candidates(
-        hits, Index(tuple(hit.chunk for hit in hits), None, None, documents={"a.csv": table})
-    )
+    index = Index(tuple(hit.chunk for hit in hits), None, None, documents={"a.csv": table})
+    found = evidence.candidates(hits, index)
     assert [each.text for each in found] == quoted
 
 

@@ -43,9 +43,8 @@ def encoders(tmp_path_factory):
 )
 def test_an_index_has_the_vectors_of_the_model_with_length_1(encoders, name, pooling, width):
     encoder = encoders[name]
-    chunks = split(
-        Document("d", "a bad dad. had a jade bee. " * 5), encoder.tokenizer, Splitting("fixed", 10, 0)
-    )
+    document = Document("d", "a bad dad. had a jade bee. " * 5)
+    chunks = split(document, encoder.tokenizer, Splitting("fixed", 10, 0))
     own = encoder.encode([chunk.text for chunk in chunks])
     for index in (build_index(chunks, encoder), build_index(chunks, encoder, cache=VectorCache())):
         assert (index.spec.pooling, index.spec.d_model) == (pooling, width)

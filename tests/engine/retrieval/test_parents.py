@@ -57,9 +57,8 @@ def test_in_any_order_a_passage_comes_with_its_first_child_and_has_the_score_of_
     order, cosines = rng.permutation(len(chunks)), index.vectors @ query
     passages = [chunk.parent or chunk for chunk in chunks]
     found = search_parents(index, Query(query, index.spec), k)  # in the order of cosines
-    assert [hit.chunk for hit in found] == list(dict.fromkeys(passages[row] for row in np.argsort(-cosines)))[
-        :k
-    ]
+    nearest = dict.fromkeys(passages[row] for row in np.argsort(-cosines))
+    assert [hit.chunk for hit in found] == list(nearest)[:k]
     found = search_parents(index, Query(query, index.spec), k, order)
     assert [hit.chunk for hit in found] == list(dict.fromkeys(passages[row] for row in order))[:k]
     for hit in found:

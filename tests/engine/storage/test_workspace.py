@@ -140,9 +140,8 @@ def test_a_workspace_of_an_earlier_version_is_opened_whole():
     assert opened.settings["widgets"]["precision"] == "bfloat16"
     assert opened.index.vectors.shape == (3, 384)
     assert opened.index.chunks[0].parent.text == opened.index.document_text("mill.md")
-    assert [question["question"] for question in opened.question_sets["Labelled here"]] == [
-        "Who built the mill?"
-    ]
+    [labelled] = opened.question_sets["Labelled here"]
+    assert labelled["question"] == "Who built the mill?"
     assert [run.content["kind"] for run in opened.runs] == ["sweep", "answers"]
     assert_same(import_workspace("again", export_workspace(opened)), replace(opened, saved_as=""))
 

@@ -126,9 +126,8 @@ def strict(tmp_path_factory):
             AddedToken("Éa", normalized=True),
         ]
     )
-    return library, BPETokenizer.from_json(
-        save(library, tmp_path_factory.mktemp("strict") / "tokenizer.json")
-    )
+    path = save(library, tmp_path_factory.mktemp("strict") / "tokenizer.json")
+    return library, BPETokenizer.from_json(path)
 
 
 @given(text=TEXTS)

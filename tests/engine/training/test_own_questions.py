@@ -29,9 +29,8 @@ def questions():
         for thing in ("harbour", "mill"):
             own, other = 1700 + 7 * number + len(thing), 1820 + 3 * number + len(thing)
             text = f"The {thing} of {place} opened in {own}, or in {other} as the town counts."
-            found.append(
-                own_question(asked(f"When did the {thing} of {place} open?", str(other)), [hit(text)])
-            )
+            question = asked(f"When did the {thing} of {place} open?", str(other))
+            found.append(own_question(question, [hit(text)]))
     return found
 
 
@@ -62,9 +61,7 @@ def test_training_helps_on_questions_that_it_left_out(reader, encoder, questions
     settings = ReadingSettings(crops=(64,) * 3, batch_size=4, learning_rate=3e-4, n_warmup=2, n_last=1)
     before = [array.copy() for array in reader.head]
     seen = list[tuple[int, int]]()
-    tuned = tune_reader(
-        reader, encoder, questions, settings, 3, lambda done, total: seen.append((done, total))
-    )
+    tuned = tune_reader(reader, encoder, questions, settings, 3, lambda *counts: seen.append(counts))
     assert tuned.before.mean() < 0.3
     assert tuned.comparison.low > 0
     assert tuned.comparison.difference > 0.2

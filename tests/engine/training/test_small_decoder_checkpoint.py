@@ -25,9 +25,8 @@ def batches():
 
 
 def learn(state, stream, n_steps):
-    return [
-        report.loss for report in islice(train(state, stream, even_windows(TOKENS, 2, 4), SETTINGS), n_steps)
-    ]
+    reports = train(state, stream, even_windows(TOKENS, 2, 4), SETTINGS)
+    return [report.loss for report in islice(reports, n_steps)]
 
 
 @pytest.fixture
@@ -53,9 +52,8 @@ def test_a_checkpoint_of_another_shape_is_told(checkpoint):
     ):
         checkpoint_of(*read_checkpoint("a", content), replace(CONFIG, d_ff=16, positions="rope"))
     changed = rewritten(content, lambda about, tensors: about["config"].update(d_ff=16))
-    with pytest.raises(
-        ModelFileError, match=r"ffn.hidden.weight' of the checkpoint is float32 \(8, 8\).*\(16, 8\)"
-    ):
+    refusal = r"ffn.hidden.weight' of the checkpoint is float32 \(8, 8\).*\(16, 8\)"
+    with pytest.raises(ModelFileError, match=refusal):
         read_checkpoint("a", changed)
 
 

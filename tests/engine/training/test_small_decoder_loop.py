@@ -138,10 +138,9 @@ def test_the_file_holds_the_tokens_of_each_block(kind, tmp_path):
     vocabulary = learn_vocabulary(kind, "".join(blocks), 400)
     tokenizer = vocabulary.tokenizer()
     assert tokenizer.vocab_size == vocabulary.size
-    tokens = write_tokens(
-        blocks, lambda block: tokenizer.encode(block).ids, vocabulary.size, tmp_path / "tokens"
-    )
-    assert tokens.tolist() == [number for block in blocks for number in tokenizer.encode(block).ids]
+    ids = {block: tokenizer.encode(block).ids for block in blocks}
+    tokens = write_tokens(blocks, ids.get, vocabulary.size, tmp_path / "tokens")
+    assert tokens.tolist() == [number for block in blocks for number in ids[block]]
     assert (tmp_path / "tokens").stat().st_size == 2 * len(tokens)
     assert tokenizer.decode(tokens) == "".join(blocks)
     many = write_tokens(["ab"], lambda text: [70_000 + ord(c) for c in text], 70_200, tmp_path / "many")

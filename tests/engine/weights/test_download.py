@@ -160,9 +160,8 @@ def test_an_etag_is_no_path(served, cache):
 
 def test_terms_that_were_not_accepted_are_named(served, cache):
     served.refused[PLACE] = (403, "GatedRepo")
-    with pytest.raises(
-        ModelUnavailableError, match=r"accept its terms at http\S+/owner/tiny, and set HF_TOKEN"
-    ):
+    way_out = r"accept its terms at http\S+/owner/tiny, and set HF_TOKEN"
+    with pytest.raises(ModelUnavailableError, match=way_out):
         known_model_path(MODEL)
 
 
@@ -174,10 +173,8 @@ def test_a_model_without_a_wheel_has_one_source(cache):
 
 
 def hub_folder(hub, weights=WEIGHTS):
-    names = ("config.json", "tokenizer.json")
-    hub.update(
-        {f"someone/model/{name}": b"{}" for name in names} | {"someone/model/model.safetensors": weights}
-    )
+    files = {"config.json": b"{}", "tokenizer.json": b"{}", "model.safetensors": weights}
+    hub.update({f"someone/model/{name}": content for name, content in files.items()})
 
 
 @pytest.mark.parametrize("rest", [WEIGHTS, WEIGHTS[::-1]], ids=["the same", "another revision"])

@@ -17,9 +17,7 @@ CONTENT = {"config.json": b'{"a": 1}', "model.safetensors": bytes(range(256)) * 
 
 
 def known_model(content=CONTENT):
-    files = tuple(
-        ModelFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in content.items()
-    )
+    files = tuple(ModelFile(name, hashlib.sha256(of).hexdigest(), len(of)) for name, of in content.items())
     wheel = {"wheel": "tiny-model==1.0", "wheel_folder": "tiny_model", "wheel_size": 1_280_000}
     return KnownModel("tiny", APACHE_2, "owner/tiny", "main", files, **wheel)
 

@@ -120,9 +120,8 @@ def test_a_folder_that_cannot_be_used_is_one_line(corpus, tmp_path, button, fold
 
 @pytest.mark.usefixtures("_own_machine")
 def test_an_index_beyond_the_ranges_of_the_widgets_is_refused(corpus, encoder, tmp_path):
-    update_index(
-        corpus, tmp_path / "index", encoder, IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 8, 0))
-    )
+    settings = IndexSettings("all-MiniLM-L6-v2", Splitting("fixed", 8, 0))
+    update_index(corpus, tmp_path / "index", encoder, settings)
     [shown] = plain(clicked(files_tab(**{"index-folder": str(tmp_path / "index")}), "index-open").error)
     assert "was made with chunk size 8, the app has 16 to 512" in shown
 

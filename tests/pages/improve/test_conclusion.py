@@ -68,9 +68,8 @@ def test_a_setting_that_is_better_is_told_with_how_many_questions_more_it_finds(
 
 def test_the_gain_of_a_choice_is_that_on_held_out_questions():
     rows = row(BASE, hits(20)), row(OTHER, hits(30))
-    assert held_out_words(rows, verdicts(rows, HITS), HITS).startswith(
-        "On held-out questions the best gains +0.2"
-    )
+    words = held_out_words(rows, verdicts(rows, HITS), HITS)
+    assert words.startswith("On held-out questions the best gains +0.2")
     few = row(BASE, hits(2, 8)), row(OTHER, hits(6, 8))
     assert held_out_words(few, verdicts(few, HITS), HITS) == ""
 
@@ -150,9 +149,8 @@ def measured(encoder):
         questions.append(Question(asked, "notes", (Reference(passage, len(text), len(text) + len(passage)),)))
         text += passage + " "
     documents = [Document("notes.md", text)]
-    configurations = grid(
-        chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1]
-    ).configurations
+    made = grid(chunk_tokens=[32, 64], retriever=["dense", "bm25", "weighted"], k=[1])
+    configurations = made.configurations
     rows = tuple(sweep(SweepInputs(documents, questions, configurations, {encoder.name: encoder})))
     rows = tuple(sorted(rows, key=lambda one: configurations.index(one.configuration)))
     named = ("notes.md",), digest(documents)
@@ -200,9 +198,8 @@ def test_the_numbers_of_the_sentence_are_those_of_the_table(measured, metric):
 
 
 def test_what_is_recommended_is_applied_and_then_in_use(measured, encoder):
-    better = [
-        row(one, hits(10 + 20 * (one == measured.configurations[4]))) for one in measured.configurations
-    ]
+    best = measured.configurations[4]
+    better = [row(one, hits(10 + 20 * (one == best))) for one in measured.configurations]
     one = replace(measured, rows=tuple(better), name="another")
     app = drawn(one)
     assert "more than chance explains" in first_sentence(app)

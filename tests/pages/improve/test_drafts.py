@@ -190,9 +190,7 @@ def test_drafts_say_what_is_clearly_worse_and_never_what_is_best(metric, by, wor
 
 def test_other_corpora_hold_back_what_few_drafts_say():
     asked = [Question(f"{n}?", "harbour", (), None, DRAFTED) for n in range(8)]
-    rows = [
-        row(Configuration(retriever=name), [found] * 8) for name, found in (("weighted", 0), ("dense", 1))
-    ]
+    rows = [row(Configuration(retriever=name), [hit] * 8) for name, hit in (("weighted", 0), ("dense", 1))]
     found = verdicts(rows, "mrr", asked)[1].comparison.difference
     alone = verdicts(rows, "mrr")[1].comparison.difference
     assert found < 0.5 < alone == 1

@@ -327,9 +327,8 @@ def test_before_a_run_it_is_said_what_cannot_be_told_by_it(encoder):
     assert line.startswith("small is not measured at all: “Token limit” is 256: small takes 3 to 128")
     models["small"] = replace(small, reason="small is a 'electra' model")
     [line] = grids.run_by_library(models)
-    assert (
-        line == "small is run by sentence-transformers, since the engine does not: small is a 'electra' model"
-    )
+    reason = "small is run by sentence-transformers, since the engine does not: small is a 'electra' model"
+    assert line == reason
     fitting_all = grids.configurations_of(values | {"max_tokens": [128]}, models, Configuration())
     assert grids.unmeasured(fitting_all.configurations, models) == []
 
@@ -366,9 +365,8 @@ def test_configurations_are_put_into_words():
     assert runs.configuration_words(configurations[1], keys) == words
     assert runs.values_in_order(configurations, "chunk_tokens") == ["64", "192"]
     theirs = Configuration(k=20, model="other", pooling="own")
-    assert (
-        grids.default_name((Configuration(), Configuration(), theirs)) == "2 models × 2 numbers of passages"
-    )
+    three = (Configuration(), Configuration(), theirs)
+    assert grids.default_name(three) == "2 models × 2 numbers of passages"
     assert runs.values_in_order((Configuration(), theirs), "pooling") == ["mean", "the model's own"]
     assert not_of_the_app(Configuration(retriever="hybrid")) == ""
     assert all(part in not_of_the_app(theirs) for part in ("20 passages", "GLASSBOX_ENCODER"))

@@ -14,9 +14,7 @@ NAMES = ("mean", "cls", "max", "idf", "last4", "first_last", "maxsim")
 
 
 def chunks_of(n_chunks, text="passage {}", document="a.md"):
-    return [
-        Chunk(document, 100 * row, 100 * row + 50, text.format(row), n_tokens=5) for row in range(n_chunks)
-    ]
+    return [Chunk(document, 100 * n, 100 * n + 50, text.format(n), n_tokens=5) for n in range(n_chunks)]
 
 
 def random_rankings(n_strategies, n_chunks, k):

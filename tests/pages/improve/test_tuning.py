@@ -45,11 +45,10 @@ def data(n_questions):
         text = ""
         for topic in TOPICS:
             sentence = (
-                f"In the {stem} town, the master of {topic} is a man whose name was forgotten long ago.\n\n"
+                f"In the {stem} town, the master of {topic} is a man whose name was forgotten long ago."
             )
-            place = len(text)
-            text += sentence
-            where = Reference(sentence.strip(), place, place + len(sentence.strip()))
+            where = Reference(sentence, len(text), len(text) + len(sentence))
+            text += f"{sentence}\n\n"
             questions.append(Question(f"Who looks after {topic} in town {stem}? {EVIL}", stem, (where,)))
         documents.append(Document(f"{stem}.md", text))
     return documents, questions[:n_questions]

@@ -113,9 +113,8 @@ CHAPTERS = ("Start and end", "Without each part", "Attention")
 
 
 def asked(question, **state):
-    return app_page(
-        "inside/answer", queued_question=question, min_relevance=0, **own_documents(TOWER), **state
-    ).run()
+    state = {"queued_question": question, "min_relevance": 0} | own_documents(TOWER) | state
+    return app_page("inside/answer", **state).run()
 
 
 def test_an_answer_opens_on_the_reader_with_its_scores_parts_and_attention():

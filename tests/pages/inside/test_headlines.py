@@ -32,9 +32,8 @@ def test_positions_say_what_remains_of_the_weight_over_a_chunk():
         assert said.startswith("At a distance of 21 tokens, as many as the median chunk of the 1,431 in use")
         assert f"tiny ({scheme.scheme}) lower the score of two equal tokens by {-change:.2f}: " in said
         assert f": {np.exp(change):.1%} of the attention weight remains." in said
-    assert "At a distance of 1 token, as many as the only chunk in use has" in positions.headline(
-        ROPE, "tiny", 1, 1
-    )
+    alone = positions.headline(ROPE, "tiny", 1, 1)
+    assert "At a distance of 1 token, as many as the only chunk in use has" in alone
     without = positions.headline(ROPE, "tiny", None, 0)
     assert without.startswith("At a distance of 63 tokens, the positions of tiny (RoPE)")
     steep = positions.headline(ALIBI, "tiny", 63, 2)  # slope 1/4: a score lower by 15.75

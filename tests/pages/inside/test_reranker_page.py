@@ -35,9 +35,8 @@ def test_the_reader_orders_the_passages_of_the_last_search_anew():
 
 def test_the_session_s_question_and_passage_are_taken_apart(reranker_folder):
     place = {"current-document": DOCUMENT.name, "current-passage": Location(DOCUMENT.name, 0, len(EVIL))}
-    state = (
-        {"reranker": str(reranker_folder), "current-question": "ab cafe?"} | place | own_documents(DOCUMENT)
-    )
+    state = {"reranker": str(reranker_folder), "current-question": "ab cafe?", **place}
+    state |= own_documents(DOCUMENT)
     app = app_page("inside/reranker", **state).run()
     assert app.text_input(key="reranker-question").value == "ab cafe?"
     assert app.text_area[0].value == EVIL

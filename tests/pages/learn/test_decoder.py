@@ -159,9 +159,7 @@ def test_texts_that_teach_nothing_are_told():
 
 
 def test_figures_hold_what_was_told():
-    reports = [
-        UpdateReport(i, 5 - i / 100, 4.0 if i % 50 == 0 else None, 1.0, 0.5, 0.1) for i in range(1, 1001)
-    ]
+    reports = [UpdateReport(i, 5 - i / 100, None if i % 50 else 4.0, 1.0, 0.5, 0.1) for i in range(1, 1001)]
     traces = {trace.name: trace for trace in learning_figure(reports, 96).data}
     assert list(traces["held out"].x) == list(range(50, 1001, 50))
     assert traces["guessing"].y[0] == pytest.approx(np.log(96))

@@ -56,9 +56,8 @@ def test_a_planted_near_copy_is_found_with_its_cosine(n, seed, cosine, data):
     vectors = np.hstack([random_unit(n, 64, seed), np.zeros((n, 1), np.float32)])
     other = cosine * vectors[original]
     other[-1] = np.sqrt(1 - cosine**2)
-    [finding] = health_report([*map(prose, range(n + 1))], np.vstack([vectors, other]), 128).of_kind(
-        "near duplicate"
-    )
+    report = health_report([*map(prose, range(n + 1))], np.vstack([vectors, other]), 128)
+    [finding] = report.of_kind("near duplicate")
     assert finding.rows == (original, n)
     assert finding.removable == (n,)
     assert finding.magnitude == pytest.approx(cosine, abs=1e-5)
@@ -117,9 +116,8 @@ def test_occurrences_equal_lists_made_one_by_one():
     found = neighborhood(vectors, NEAR_DUPLICATE, 7)
     np.testing.assert_allclose(found.occurrence, np.bincount(lists.ravel(), minlength=300))
     lists = np.argsort(-(questions @ vectors.T), axis=1)[:, :7]
-    np.testing.assert_allclose(
-        question_occurrence(vectors, questions, 7), np.bincount(lists.ravel(), minlength=300)
-    )
+    occurrence = question_occurrence(vectors, questions, 7)
+    np.testing.assert_allclose(occurrence, np.bincount(lists.ravel(), minlength=300))
 
 
 def test_blocks_change_nothing_and_progress_reaches_the_end(monkeypatch):
@@ -182,9 +180,8 @@ def test_a_preview_equals_searching_a_smaller_index(n, k, seed, data):
     spec = EmbeddingSpec("m", "mean", 128, vectors.shape[1])
     whole = index_vectors(chunks, vectors, spec)
     smaller = index_vectors([chunks[row] for row in kept], vectors[kept], spec)
-    for question, change in zip(
-        questions, preview_removal(vectors, sorted(removed), questions, k), strict=True
-    ):
+    changes = preview_removal(vectors, sorted(removed), questions, k)
+    for question, change in zip(questions, changes, strict=True):
         query = Query(question, spec)
         assert [chunks[row] for row in change.before] == [hit.chunk for hit in whole.search(query, k)]
         assert [chunks[row] for row in change.after] == [hit.chunk for hit in smaller.search(query, k)]

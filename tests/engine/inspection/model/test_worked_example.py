@@ -122,16 +122,14 @@ def test_the_decoder_sees_no_later_token_and_all_of_the_source():
     assert trace["cross.heads.1.weights"].shape == (3, 2)
     assert (trace["cross.heads.1.weights"] > 0).all()
     np.testing.assert_allclose(trace["cross.heads.0.key"], memory @ m["cross.heads.0.key"])
-    np.testing.assert_array_equal(
-        logits[:2], worked.decoder_block([worked.SOS, 2, 9], memory, m, EXAMPLE)[:2]
-    )
+    other_end = worked.decoder_block([worked.SOS, 2, 9], memory, m, EXAMPLE)
+    np.testing.assert_array_equal(logits[:2], other_end[:2])
     assert not np.array_equal(logits, worked.decoder_block([worked.SOS, 2, 3], memory + 1, m, EXAMPLE))
 
 
 def test_greedy_decoding_takes_the_most_probable_token_to_the_end_or_the_maximum():
-    memory = worked.encoder_block(
-        worked.TOKENS + worked.ROUNDED_POSITIONS, worked.example_matrices(0), EXAMPLE
-    )
+    embedded = worked.TOKENS + worked.ROUNDED_POSITIONS
+    memory = worked.encoder_block(embedded, worked.example_matrices(0), EXAMPLE)
     ends = set()
     for seed in range(20):
         ids, probabilities = worked.greedy_decode(memory, worked.random_decoder(seed), EXAMPLE, 8)

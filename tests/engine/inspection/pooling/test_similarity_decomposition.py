@@ -62,9 +62,8 @@ def test_a_mean_by_the_official_model_is_taken_apart_the_same(torch, encoder, of
     x, y = tokens
     lengths = np.linalg.norm(x.mean(0)) * np.linalg.norm(y.mean(0))
     expected = x @ y.T / (len(x) * len(y) * lengths)
-    np.testing.assert_allclose(
-        decompose_similarity(encoder, QUESTION, PASSAGE).matrix, expected, rtol=0, atol=1e-6
-    )
+    found = decompose_similarity(encoder, QUESTION, PASSAGE).matrix
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 def test_each_dimension_of_max_goes_to_the_tokens_that_won_it(encoder):
@@ -100,9 +99,8 @@ def test_units_cover_all_tokens_in_order_with_special_ones_alone(encoder, text):
     read = read_text(encoder, text)
     for level in LEVELS:
         cut = text_units(read, level)
-        assert [number for each in cut for number in range(each.first, each.last)] == list(
-            range(len(read.special))
-        )
+        places = [place for each in cut for place in range(each.first, each.last)]
+        assert places == list(range(len(read.special)))
         for each in cut:
             assert not read.special[each.first : each.last].any() or each.last == each.first + 1
             assert each.special == read.special[each.first]

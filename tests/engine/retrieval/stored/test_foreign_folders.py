@@ -222,8 +222,7 @@ def test_an_array_that_is_cut_within_a_search_fails_it_alone(folder, encoder, mo
 def test_a_document_that_is_cut_while_it_is_read_fails_alone(folder, monkeypatch):
     monkeypatch.setattr(index_folder, "READ_WHOLE", 0)
     chunks = open_index(folder).index.chunks
-    monkeypatch.setattr(
-        index_rows, "require_whole", lambda content: os.truncate(state_of(folder) / "files.jsonl", 0)
-    )
+    path = state_of(folder) / "files.jsonl"
+    monkeypatch.setattr(index_rows, "require_whole", lambda content: os.truncate(path, 0))
     with pytest.raises(DocumentError, match="the index is damaged"):
         chunks[0]

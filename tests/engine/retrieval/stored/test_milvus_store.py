@@ -100,9 +100,8 @@ def test_search_finds_the_same_by_either_place_of_the_vectors(corpus, tmp_path, 
             found.append(retrieve("Who sold the honey?", opened.index, encoder, search, scores))
         flat, milvus = found
         assert [hit.chunk for hit in milvus.hits] == [hit.chunk for hit in flat.hits]
-        np.testing.assert_allclose(
-            [hit.score for hit in milvus.hits], [hit.score for hit in flat.hits], atol=1e-6
-        )
+        scores = [[hit.score for hit in each.hits] for each in found]
+        np.testing.assert_allclose(*scores, atol=1e-6)
         np.testing.assert_allclose(milvus.null_scores.bests, flat.null_scores.bests, atol=1e-6)
         np.testing.assert_allclose(milvus.null_scores.pairs, flat.null_scores.pairs, atol=1e-6)
 
