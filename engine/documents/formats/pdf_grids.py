@@ -260,20 +260,15 @@ def has_word(box: Iterable[Segment]) -> bool:
 
 
 def text_of_box(box: Sequence[Segment]) -> str:
-    """Return the text of a field: its labels one after the other, each with the values below it.
-
-    Line by line, if there are more: they are the rows of a list.
-    """
-    lines = lines_of(box)
-    if sum(len(line) > 1 for line in lines) > MOST_HEADS:
-        return text_of(lines)
-    labels: list[list[Segment]] = []
+    """Return the text of a field: its labels one after the other, each with the values below it."""
+    lines, labels = lines_of(box), list[list[Segment]]()
     for cell in cells_over(lines):
         if labels and not (has_word(labels[-1]) and has_word(cell)):
             labels[-1] += cell
         else:
             labels.append(cell)
-    return text_of([*chain.from_iterable(map(lines_of, labels))])
+    has_rows = sum(len(line) > 1 for line in lines) > MOST_HEADS  # as a list
+    return text_of(lines if has_rows else [*chain.from_iterable(map(lines_of, labels))])
 
 
 def with_undrawn(

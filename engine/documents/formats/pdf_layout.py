@@ -55,6 +55,7 @@ MARKER = re.compile(r"[•▪■●◦○‣➢✔–—*-]|\(?(?:\d{1,2}|[a-z]|
 
 AMOUNT = re.compile(r"\d+[\d.,%)–-]")  # of a sentence
 NUMBER = re.compile(r"\D{0,3}\d[\d.,' ]*\D{0,3}")
+ITEM = re.compile(r"\d{1,2}[a-z]?|[A-Za-z]")  # the number of one
 COUNTED = re.compile(r"(?:\d{1,2}\.)*(\d{1,2})")
 
 
@@ -818,7 +819,7 @@ def tables_beside(rows: Sequence[list[Segment | None]]) -> Iterator[list[list[Se
 
 
 def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
-    """Return lines, as one segment those that end where a line of prose nearby does: they are set in full."""
+    """Return lines, as one segment those set in full, which end where prose nearby does, and items as one."""
     if max(map(len, lines)) == 1:
         return list(lines)
     found = []
@@ -835,6 +836,23 @@ def without_wide_blanks(lines: Sequence[Line]) -> list[Line]:
             ):
                 line = [whole_of(line)]
         found.append(line)
+    return with_items(found)
+
+
+def with_items(lines: Sequence[Line]) -> list[Line]:
+    """Return lines, with the texts of numbered items as one, which go on below them up to their values."""
+    found, start = list[Line](), 0
+    while start < len(lines):
+        (*item, text), end, values = lines[start], start + 1, list[Segment]()
+        is_item = bool(item and ITEM.fullmatch(item[0].text))
+        while is_item and end < len(lines) and not values:
+            above, (first, *values) = lines[end - 1][0], lines[end]
+            is_close = above.middle - first.middle < PARAGRAPH * (first.top - first.bottom)
+            is_item = is_close and abs(first.left - text.left) < ALIGNED and not NUMBER.fullmatch(first.text)
+            text, end = whole_of([text, first]), end + 1
+        is_whole = is_item and values and all(each.left > text.right for each in values)
+        found.append([*item, text, *values] if is_whole else lines[start])
+        start = end if is_whole else start + 1
     return found
 
 

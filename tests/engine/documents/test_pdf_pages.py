@@ -91,6 +91,13 @@ def test_fields_of_a_form_are_read_box_by_box_with_the_values_below_their_labels
     assert text_of(grid(*sides) + shown(*texts)) == "\n".join(rows)
 
 
+def test_the_text_of_a_numbered_item_goes_on_below_it_up_to_its_value():
+    first = [(40, 704, "5"), (65, 704, "Credits of the year"), (460, 704, "5"), (40, 680, "6")]
+    texts = [(65, 680 - 18 * number, line) for number, line in enumerate([LINE, LINE, LINE, "say why"])]
+    rows = f"5 | Credits of the year | 5\n6 | {LINE} {LINE} {LINE} say why | 6"
+    assert text_of(shown(*first, *texts, (460, 626, "6"))) == rows
+
+
 def test_boxes_that_nobody_sees_are_no_lines_of_a_table():
     cells = placed(ROWS, (62, 162, 262), 702)
     seen = b"".join(box(x, y, x + 98, y + 13) for x in (60, 160, 260) for y in (698, 684, 670, 656))
