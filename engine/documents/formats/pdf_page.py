@@ -20,6 +20,7 @@ RECOGNITION_SCALE, MAX_PIXELS = 2.5, 5_000_000  # pixels a point, and of a page
 MAX_OBJECTS = 20_000  # of a page that are looked at for pictures and lines
 BOX_PARTS, MAX_PARTS = 5, 2000  # of a rectangle, and of a path that may be the lines of a table
 THIN, LEAST_RULE = 3, 5  # points: the width of a line, and its length
+THICK, DARK = 5, 40  # points: the width of a black line between two points; of 255
 MAX_FILLED = 8  # boxes before another that may enclose it
 LARGEST_BOX = 0.6  # of the page: more is its frame or background
 MAX_ANNOTATIONS = 2000  # of a page
@@ -219,10 +220,11 @@ def look_at_objects(page: Any, found: Page) -> Rules:
                     continue  # nobody sees it, as what Word sets behind the lines of a cell
                 filled.append((box, color))
             sides = [(left, bottom, right, top)] if n_parts <= BOX_PARTS else parts_of_path(thing, n_parts)
+            thin = THICK if n_parts == 2 and is_dark(thing) else THIN
             for west, south, east, north in sides:
-                if north - south < THIN < east - west:  # also of a fraction
+                if north - south < min(thin, east - west) and east - west > THIN:  # also of a fraction
                     across.append(((south + north) / 2, west, east))
-                elif east - west < THIN <= LEAST_RULE < north - south:
+                elif east - west < min(thin, north - south) and north - south > LEAST_RULE:
                     down.append(((west + east) / 2, south, north))
                 elif min(east - west, north - south) > LEAST_RULE:
                     across += [(south, west, east), (north, west, east)]
@@ -241,6 +243,14 @@ def fill_of(path: Any) -> Color | None:
         return None
     red, green, blue, opacity = (each.value for each in color)
     return red, green, blue, opacity
+
+
+def is_dark(path: Any) -> bool:
+    """Whether a line is black, or nearly so, as no gap between colored boxes is."""
+    import pypdfium2.raw as pdfium
+
+    color = [ctypes.c_uint() for _ in range(4)]
+    return bool(pdfium.FPDFPageObj_GetStrokeColor(path, *color)) and all(c.value < DARK for c in color[:3])
 
 
 def encloses(outer: Box, box: Box) -> bool:
