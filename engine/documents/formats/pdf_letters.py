@@ -131,6 +131,7 @@ def segments_of(
                     before = base  # of an ion, whose index is below its charge
                 gap = max(edges[0] - right, left - edges[2])
                 is_power = is_raised(edges, before) and is_exponent(written, letters[-1], height, before)
+                is_power &= now != TILTED
                 is_level = are_level(edges, before) and not (was_raised and written[0] in ",.;:)?!")
                 least_gap = NO_LEVEL_GAP if is_level else POWER_GAP if is_power else NO_GAP
                 is_judged = blank == " " and is_level and not (was_raised or FROM_RIGHT.match(written))
