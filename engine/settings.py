@@ -10,7 +10,7 @@ The table stands above the packages whose tables it names; those do not import i
 
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from .documents.chunk_context import CONTEXTS
@@ -19,6 +19,7 @@ from .errors import InputError, check_choice
 from .generation.sampling import RULES, Rule, Sampling
 from .generation.settings import DEFAULT_ANSWER, DEFAULT_SEARCH, READINGS, AnswerSettings, SearchSettings
 from .generation.thinking import MAX_THOUGHT_TOKENS
+from .installed import rows_of
 from .layers.pooling import POOLINGS
 from .models.embedding_head import MODEL_DEFAULT
 from .models.precision import PRECISIONS
@@ -45,24 +46,25 @@ class Choice:
 class Setting:
     """The names of a setting, its values, and where it applies."""
 
-    label: str  # its name
     stage: Stage  # what it applies to
     # its value at first; for settings that a model has a value of its own for, that of the default model
     default: Any
-    help: str  # what it does, in one line
-    details: str = ""  # what the app says after it
-    unit: str = ""  # what its numbers count
     # its values by name, each with a label and a help text; none for numbers and switches
     choices: Mapping[str, Any] = field(default_factory=dict)
     own: str = ""  # the name of the model's own value, if there is one
     low: float = 0  # the least of its numbers
     high: float | None = None  # the greatest; None for numbers that no slider sets
     step: float = 1
-    plural: str = ""  # what several values are called; empty for settings that no sweep varies
     tried: Sequence[int] = ()  # the numbers that a sweep offers
     none: str = "none"  # what None is called
     # whether the app has a widget for it, so that links and saved files hold its value
     has_widget: bool = True
+    # its texts, those of data/settings.csv
+    label: str = ""  # its name
+    unit: str = ""  # what its numbers count
+    plural: str = ""  # what several values are called; empty for settings that no sweep varies
+    help: str = ""  # what it does, in one line
+    details: str = ""  # what the app says after it
 
     @property
     def title(self) -> str:
@@ -98,243 +100,62 @@ class Setting:
 
 def rule_setting(rule: Rule) -> Setting:
     """Return the setting of a rule of sampling, whose default is the value that turns it off."""
-    return Setting(rule.label, "answer", rule.off, rule.help, low=rule.low, high=rule.high, step=rule.step)
+    words: dict[str, Any] = {"label": rule.label, "help": rule.help}
+    return Setting("answer", rule.off, low=rule.low, high=rule.high, step=rule.step, **words)
 
 
-# In the order of the app's sidebar. To add a setting, add an entry, and the field that it sets.
-SETTINGS: dict[str, Setting] = {
-    "splitter": Setting(
-        "Splitter",
-        "cut",
-        DEFAULT_SPLITTING.method,
-        "How documents are cut into chunks.",
-        choices=SPLITTERS,
-        plural="splitters",
-    ),
+# In the order of the app's sidebar. To add a setting, add an entry, its line in data/settings.csv, and the
+# field that it sets.
+ENTRIES = {
+    "splitter": Setting("cut", DEFAULT_SPLITTING.method, choices=SPLITTERS),
     "chunk_tokens": Setting(
-        "Chunk size",
         "cut",
         DEFAULT_SPLITTING.chunk_tokens,
-        "Most tokens of a chunk as the embedding model counts them, special tokens included.",
-        "Each chunk becomes one vector. Small chunks are precise, large ones keep more context but blur it. "
-        "The default encoder was trained on 128 tokens and reads 256.",
-        unit="tokens",
         low=2 * MIN_CHUNK_TOKENS,
         high=512,
         step=8,
-        plural="chunk sizes",
         tried=(32, 48, 64, 96, 128, 192, 256, 384, 512),
     ),
-    "overlap": Setting(
-        "Overlap",
-        "cut",
-        DEFAULT_SPLITTING.overlap,
-        "Most tokens that a chunk repeats of the one before, as the embedding model counts them, special "
-        "tokens included.",
-        "A sentence on the border is whole in one of the two. Sizes without room for it are not possible. A "
-        "sliding window has its own overlap.",
-        unit="tokens",
-        low=0,
-        high=256,
-        plural="overlaps",
-        tried=(0, 8, 16, 32, 64, 128),
-    ),
-    "context": Setting(
-        "Context",
-        "cut",
-        DEFAULT_SPLITTING.context,
-        "What is put before the text of a chunk where it is embedded and indexed.",
-        "The span stays, and answers quote only that; its tokens count against the token limit. “Documents "
-        "and chunks”, tab “Chunks”, shows it in grey.",
-        choices=CONTEXTS,
-        plural="contexts",
-    ),
-    "parent_tokens": Setting(
-        "Small to big",
-        "cut",
-        0,
-        "Tokens of the larger chunk around each that an answer gets in its place, as the embedding model "
-        "counts them, special tokens included; 0: the chunk itself.",
-        "Small chunks are searched precisely, and large ones have enough context for an answer. Up to the "
-        "chunk size, the chunk itself is used.",
-        unit="tokens",
-        low=0,
-        high=1024,
-        step=32,
-    ),
+    "overlap": Setting("cut", DEFAULT_SPLITTING.overlap, high=256, tried=(0, 8, 16, 32, 64, 128)),
+    "context": Setting("cut", DEFAULT_SPLITTING.context, choices=CONTEXTS),
+    "parent_tokens": Setting("cut", 0, high=1024, step=32),
     "max_tokens": Setting(
-        "Token limit",
-        "embedding",
-        None,
-        "Tokens of a chunk that the model reads; the rest is dropped.",
-        "sentence-transformers reads 256 tokens with the default encoder, which was trained on 128 and has "
-        "512 positions.",
-        low=2 * MIN_CHUNK_TOKENS,
-        high=512,
-        step=8,
-        plural="token limits",
-        tried=(128, 256, 512),
-        none=OWN_LABEL,
+        "embedding", None, low=2 * MIN_CHUNK_TOKENS, high=512, step=8, tried=(128, 256, 512), none=OWN_LABEL
     ),
-    "pooling": Setting(
-        "Pooling",
-        "embedding",
-        "mean",
-        "How the vectors of a text's tokens become one.",
-        "“Pooling compared” shows what each does.",
-        choices=POOLINGS,
-        own=MODEL_DEFAULT,
-        plural="poolings",
-    ),
-    "prompts": Setting(
-        "Prompts",
-        "embedding",
-        "own",
-        "The model's prompts before questions and chunks, if it has any.",
-        choices=PROMPT_USES,
-        plural="uses of prompts",
-    ),
-    "precision": Setting(
-        "Precision",
-        "embedding",
-        "float32",
-        "How the encoder computes, and a cross-encoder if one is loaded.",
-        "“Best settings” measures what that costs here.",
-        choices=PRECISIONS,
-        plural="precisions",
-    ),
-    "model": Setting(
-        "Model",
-        "embedding",
-        DEFAULT_ENCODER,
-        "What embeds: a known name, a folder or a Hugging Face id, or http://host:port#model-name for a "
-        "server that speaks OpenAI's protocol.",
-        plural="models",
-        has_widget=False,
-    ),
-    "retriever": Setting(
-        "Retriever",
-        "search",
-        DEFAULT_SEARCH.retriever,
-        "Finds the passages and ranks them.",
-        "“Best settings” measures which retriever is best.",
-        choices=RETRIEVERS,
-        plural="retrievers",
-    ),
+    "pooling": Setting("embedding", "mean", choices=POOLINGS, own=MODEL_DEFAULT),
+    "prompts": Setting("embedding", "own", choices=PROMPT_USES),
+    "precision": Setting("embedding", "float32", choices=PRECISIONS),
+    "model": Setting("embedding", DEFAULT_ENCODER, has_widget=False),
+    "retriever": Setting("search", DEFAULT_SEARCH.retriever, choices=RETRIEVERS),
     "index_kind": Setting(
-        "Index",
         "search",
         AUTO,
-        "Finds the nearest vectors; unless it is exact, hybrids score only those and BM25’s best.",
-        f"A kind that finds less than {share(TRUSTED)} of what exact search finds in a sample of your "
-        "chunks is not used. “Documents and chunks”, tab “Index”, measures all of them.",
         choices=ChainMap(INDEX_KINDS, {AUTO: Choice("by size", f"Exact for up to {EXACT_CHUNKS:,} chunks.")}),
     ),
-    "k": Setting(
-        "Passages",
-        "search",
-        DEFAULT_SEARCH.k,
-        "How many of the best chunks count as found and may go into the prompt.",
-        "All metrics but MRR are at this k.",
-        unit="k",
-        low=1,
-        high=10,
-        plural="numbers of passages",
-        tried=(*range(1, 11), 20),
-    ),
-    "min_relevance": Setting(
-        "Relevance threshold",
-        "search",
-        round(DEFAULT_SEARCH.min_relevance),
-        "A passage counts as relevant if at least this many of 100 unrelated questions find nothing as "
-        "close in the same documents; 0: every passage counts.",
-        "If no passage does, the app says so instead of answering, unless the reader is sure of its words "
-        f"and the threshold is at most {DEFAULT_SEARCH.min_relevance:.0f}. This is not a cosine; a high "
-        "cosine depends on the model, the pooling and the chunks. Relevance is judged by vectors, whichever "
-        "retriever found the passage.",
-        low=0,
-        high=100,
-    ),
-    "write": Setting(
-        "Write a text by the language model too",
-        "answer",
-        DEFAULT_ANSWER.write,
-        "Have the language model add a text of its own to the words and sentences found, each of its "
-        "sentences checked.",
-        "It takes longer, and makes more mistakes. A button below each answer has it written for one "
-        "question.",
-    ),
-    "max_prompt_tokens": Setting(
-        "Prompt budget",
-        "answer",
-        DEFAULT_ANSWER.max_prompt_tokens,
-        "Passages are added to the prompt, best first, up to this many tokens as the decoder counts them.",
-        "A passage may have more of them than the encoder counts for the chunk size.",
-        unit="tokens",
-        low=128,
-        high=4096,
-        step=64,
-    ),
-    "max_new_tokens": Setting(
-        "Longest answer",
-        "answer",
-        DEFAULT_ANSWER.max_new_tokens,
-        "Most tokens of the model's text, as the decoder counts them.",
-        "Generation stops here if the model has not ended its answer.",
-        unit="tokens",
-        low=16,
-        high=512,
-        step=16,
-    ),
-    "think": Setting(
-        "Let the model think first",
-        "answer",
-        DEFAULT_ANSWER.think,
-        "Let a model with a thinking mode (Qwen3, SmolLM3) think first; its thought is no part of the "
-        "answer.",
-        f"Other models write as they do without it. The thought takes up to {MAX_THOUGHT_TOKENS:,} tokens "
-        "more, and is shown folded: quotes, checks and follow-up questions do not regard it.",
-    ),
-    "follow_ups": Setting(
-        "Follow-up questions",
-        "answer",
-        True,
-        "“And in 2016?” finds nothing by itself: it is searched for with the words of the conversation.",
-        "That is done where its topic brings a question much closer to the documents; the page shows the "
-        "words and lets you change them. Earlier questions and answers take up to a quarter of the prompt.",
-    ),
+    "k": Setting("search", DEFAULT_SEARCH.k, low=1, high=10, tried=(*range(1, 11), 20)),
+    "min_relevance": Setting("search", round(DEFAULT_SEARCH.min_relevance), high=100),
+    "write": Setting("answer", DEFAULT_ANSWER.write),
+    "max_prompt_tokens": Setting("answer", DEFAULT_ANSWER.max_prompt_tokens, low=128, high=4096, step=64),
+    "max_new_tokens": Setting("answer", DEFAULT_ANSWER.max_new_tokens, low=16, high=512, step=16),
+    "think": Setting("answer", DEFAULT_ANSWER.think),
+    "follow_ups": Setting("answer", True),
     "reads": Setting(
-        "The model reads",
-        "answer",
-        DEFAULT_ANSWER.reads,
-        "What the model reads of the passages.",
-        "A small model gets lost in whole passages. On the bundled questions it is right three times as "
-        "often when it reads only the three sentences that answer best. A larger model, on a server, may do "
-        "better with whole passages.",
-        choices={name: Choice(label) for name, label in READINGS.items()},
+        "answer", DEFAULT_ANSWER.reads, choices={name: Choice(label) for name, label in READINGS.items()}
     ),
-    "answer_threshold": Setting(
-        "Answered from",
-        "answer",
-        round(100 * DEFAULT_ANSWER.answer_threshold),
-        "How likely an answer has to be right to be shown as one; below, it is shown as unsure.",
-        "“Best settings”, tab “Results”, draws how many answers remain at each value, and how many of them "
-        "are right.",
-        unit="% sure",
-        low=0,
-        high=100,
-    ),
-    "refuse_threshold": Setting(
-        "Refused below",
-        "answer",
-        round(100 * DEFAULT_ANSWER.refuse_threshold),
-        "Below this, not even the closest sentences are shown as an answer.",
-        unit="% sure",
-        low=0,
-        high=100,
-    ),
+    "answer_threshold": Setting("answer", round(100 * DEFAULT_ANSWER.answer_threshold), high=100),
+    "refuse_threshold": Setting("answer", round(100 * DEFAULT_ANSWER.refuse_threshold), high=100),
     **{key: rule_setting(rule) for key, rule in RULES.items()},
-    "seed": Setting("Seed", "answer", None, "The same seed and settings give the same answer again."),
+    "seed": Setting("answer", None),
+}
+NUMBERS = {  # in the texts
+    "trusted": share(TRUSTED),
+    "min_relevance": f"{DEFAULT_SEARCH.min_relevance:.0f}",
+    "thought": f"{MAX_THOUGHT_TOKENS:,}",
+}
+TEXTS: dict[str, dict[str, Any]] = {row.pop("setting"): row for row in rows_of("settings.csv")}
+SETTINGS = {
+    key: replace(entry, **{name: text.format_map(NUMBERS) for name, text in TEXTS.get(key, {}).items()})
+    for key, entry in ENTRIES.items()
 }
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..installed import row_of
 from ..layers.tracing import Array
 from .spans import SpanMetrics
 
@@ -135,60 +136,35 @@ def at_depth(name: str, k: int) -> str:
     return f"{name.removesuffix('@k')}@{k}"
 
 
-# By the names in saved runs, exports and JSON.
+# By the names in saved runs, exports and JSON, with their rows in data/metrics.csv.
 METRICS: dict[str, Metric] = {
-    "mrr": Metric(
-        lambda found: found.reciprocal_ranks,
-        "MRR",
-        "1 over the place of the first relevant chunk, on average over the questions.",
-        unit="places",
-        at_k=False,
-    ),
+    "mrr": Metric(lambda found: found.reciprocal_ranks, **row_of("metrics.csv", "mrr"), at_k=False),
     "hit_rate@k": Metric(
-        lambda found: hit_rate(found.scores, found.relevant, found.k),
-        "Hit@k",
-        "Share of the questions with a relevant chunk among the first k.",
-        unit="questions",
+        lambda found: hit_rate(found.scores, found.relevant, found.k), **row_of("metrics.csv", "hit_rate@k")
     ),
     "found_at_equal_reading": Metric(
         lambda found: (np.asarray(found.tokens_to_first) <= READ_TOKENS).astype(float),
-        f"Found in {READ_TOKENS:,} tokens",
-        f"Share of the questions with a relevant chunk within the first {READ_TOKENS:,} tokens, read in the "
-        "order of the search: at equal reading, whatever the chunk size and k.",
-        unit="questions",
+        **row_of("metrics.csv", "found_at_equal_reading", tokens=f"{READ_TOKENS:,}"),
         at_k=False,
     ),
     "recall@k": Metric(
-        lambda found: recall(found.scores, found.relevant, found.k),
-        "Recall@k",
-        "Share of a question's relevant chunks that is among the first k.",
+        lambda found: recall(found.scores, found.relevant, found.k), **row_of("metrics.csv", "recall@k")
     ),
     "precision@k": Metric(
-        lambda found: precision(found.scores, found.relevant, found.k),
-        "Precision@k",
-        "Share of the first k chunks that is relevant.",
+        lambda found: precision(found.scores, found.relevant, found.k), **row_of("metrics.csv", "precision@k")
     ),
     "ndcg@k": Metric(
-        lambda found: ndcg(found.scores, found.relevant, found.k),
-        "nDCG@k",
-        "How early the relevant chunks come among the first k; 1 is the best possible.",
+        lambda found: ndcg(found.scores, found.relevant, found.k), **row_of("metrics.csv", "ndcg@k")
     ),
     "span_recall@k": Metric(
         lambda found: np.array([span.recall for span in found.spans]),
-        "Span recall@k",
-        "Share of the answers' characters that the first k chunks hold.",
-        unit="characters",
+        **row_of("metrics.csv", "span_recall@k"),
     ),
     "span_precision@k": Metric(
         lambda found: np.array([span.precision for span in found.spans]),
-        "Span precision@k",
-        "Share of the first k chunks' characters that belong to answers.",
-        unit="characters",
+        **row_of("metrics.csv", "span_precision@k"),
     ),
     "span_iou@k": Metric(
-        lambda found: np.array([span.iou for span in found.spans]),
-        "Span IoU@k",
-        "Characters that the answers and the first k chunks share, over all that either has.",
-        unit="characters",
+        lambda found: np.array([span.iou for span in found.spans]), **row_of("metrics.csv", "span_iou@k")
     ),
 }

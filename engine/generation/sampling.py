@@ -4,6 +4,7 @@ Equal to the logits processors of transformers, in the order in which its ``gene
 repetition penalty, temperature, top-k, top-p, min-p.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..installed import row_of
 from ..layers.activation import log_softmax, softmax
 from ..layers.tracing import Array
 
@@ -110,68 +112,38 @@ class Rule:
     on_server: bool = False  # whether OpenAI-compatible servers share it, under the same name
 
 
-# To add a rule, add an entry, its function and the field of `Sampling`: the app draws its sliders and the
-# command line its options from here, in this order. Rules apply in this order too, those ``if_greedy`` first.
+def in_table(name: str) -> dict[str, Any]:
+    """Return the fields of a rule that data/sampling_rules.csv holds: its slider and its texts."""
+    row = row_of("sampling_rules.csv", name)
+    return row | {key: json.loads(row[key]) for key in ("low", "high", "step", "off")}
+
+
+# To add a rule, add an entry, its row in data/sampling_rules.csv, its function and the field of `Sampling`:
+# the app draws its sliders and the command line its options from here, in this order. Rules apply in this
+# order too, those ``if_greedy`` first.
 RULES = {
     "temperature": Rule(
         lambda logits, value, _: divide_by_temperature(logits, value),
         lambda value: 0 <= value < np.inf,
-        "0 (greedy) or more",
-        low=0.0,
-        high=1.5,
-        step=0.1,
-        off=0.0,
-        label="Temperature",
-        help="0 always takes the most probable token; above it, tokens are drawn at random, the more freely "
-        "the higher.",
+        **in_table("temperature"),
         on_server=True,
     ),
     "top_k": Rule(
-        lambda logits, value, _: keep_top_k(logits, value),
-        lambda value: value >= 1,
-        "1 or more, or leave it out for no limit",
-        low=0,
-        high=100,
-        step=1,
-        off=0,
-        label="Top-k",
-        help="Draw only among this many most probable tokens.",
+        lambda logits, value, _: keep_top_k(logits, value), lambda value: value >= 1, **in_table("top_k")
     ),
     "top_p": Rule(
         lambda logits, value, _: keep_top_p(logits, value) if value < 1 else logits,
         lambda value: 0 < value <= 1,
-        "a value above 0 and up to 1, or leave it out for no limit",
-        low=0.05,
-        high=1.0,
-        step=0.05,
-        off=1.0,
-        label="Top-p",
-        help="Draw only among the most probable tokens that together reach this probability: few where the "
-        "model is sure, many where it is not.",
+        **in_table("top_p"),
         on_server=True,
     ),
     "min_p": Rule(
-        lambda logits, value, _: keep_min_p(logits, value),
-        lambda value: 0 <= value <= 1,
-        "a value from 0 to 1, or leave it out for no limit",
-        low=0.0,
-        high=0.5,
-        step=0.01,
-        off=0.0,
-        label="Min-p",
-        help="Leave out tokens less probable than this share of the most probable one.",
+        lambda logits, value, _: keep_min_p(logits, value), lambda value: 0 <= value <= 1, **in_table("min_p")
     ),
     "repetition_penalty": Rule(
         lambda logits, value, seen: penalize_repetition(logits, seen, value),
         lambda value: 0.01 <= value <= 100,
-        "a value from 0.01 to 100, 1 for no penalty",
-        low=1.0,
-        high=2.0,
-        step=0.05,
-        off=1.0,
-        label="Repetition penalty",
-        help="Above 1, tokens that occurred before become less probable. That punishes the passages' own "
-        "words too, so a high one drives the answer away from them.",
+        **in_table("repetition_penalty"),
         if_greedy=True,
     ),
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, check_choice
+from ..installed import row_of
 from ..layers.tracing import Array
 from ..models.encoder import Encoder
 from ..models.multi_vector import MultiVectorEncoder
@@ -195,87 +196,62 @@ class Retriever:
     needs_tokens: bool = False  # the vectors of tokens, which some models do not give
 
 
-# To add a retriever, add an entry: the app and the command line take names and descriptions from here.
+# To add a retriever, add an entry and its row in data/retrievers.csv: the app and the command line take names
+# and descriptions from here.
 RETRIEVERS = {
-    "dense": Retriever(
-        lambda inputs, _: inputs.dense, "dense (cosine)", "The cosine of the vectors of question and chunk."
-    ),
+    "dense": Retriever(lambda inputs, _: inputs.dense, **row_of("retrievers.csv", "dense")),
     "bm25": Retriever(
         lambda inputs, _: above_0(inputs.texts.bm25),
-        "BM25 (words)",
-        "Words that question and chunk share, the rarer the better. Reads no vectors, and finds no chunk "
-        "that shares none.",
+        **row_of("retrievers.csv", "bm25"),
         uses_bm25=True,
         uses_vectors=False,
     ),
     "hybrid": Retriever(
         lambda inputs, _: reciprocal_rank_fusion([inputs.dense, inputs.texts.bm25]),
-        "hybrid (ranks fused)",
-        "Dense and BM25, by reciprocal rank fusion.",
+        **row_of("retrievers.csv", "hybrid"),
         uses_bm25=True,
     ),
     "weighted": Retriever(
-        lambda inputs, _: weighted(inputs),
-        "hybrid (scores weighted)",
-        "Dense and BM25, by a weighted mean of scores.",
-        uses_bm25=True,
+        lambda inputs, _: weighted(inputs), **row_of("retrievers.csv", "weighted"), uses_bm25=True
     ),
     "mmr": Retriever(
-        lambda inputs, _: mmr_scores(inputs.dense, inputs.chunk_vectors),
-        "dense, less repeated (MMR)",
-        "Dense, but a chunk that repeats one above it goes down (maximal marginal relevance).",
+        lambda inputs, _: mmr_scores(inputs.dense, inputs.chunk_vectors), **row_of("retrievers.csv", "mmr")
     ),
     "maxsim": Retriever(
         lambda inputs, on_progress: rerank(inputs.dense, inputs.texts.maxsim, on_progress),
-        "dense, reordered by tokens (MaxSim)",
-        "The best 50 of dense, reordered by the best match of every single token.",
+        **row_of("retrievers.csv", "maxsim"),
         needs_tokens=True,
     ),
     "cross-encoder": Retriever(
         cross_encoder,
-        "hybrid, reordered by a cross-encoder",
-        "The best 50 of hybrid (scores weighted), reordered by a model that reads question and chunk "
-        "together.",
+        **row_of("retrievers.csv", "cross-encoder"),
         uses_bm25=True,
         needs="reranker",
         pairs=RERANK_DEPTH,
     ),
-    "reader": Retriever(
-        reader,
-        "hybrid, reordered by the reader",
-        "The best 8 of hybrid (scores weighted), reordered by that score and by how well words of each "
-        "answer the question.",
-        uses_bm25=True,
-        pairs=READER_DEPTH,
-    ),
+    "reader": Retriever(reader, **row_of("retrievers.csv", "reader"), uses_bm25=True, pairs=READER_DEPTH),
     "sparse": Retriever(
         lambda inputs, _: above_0(inputs.texts.sparse),
-        "learned sparse (SPLADE)",
-        "Words that a model weighs, and others that it adds to question and chunk. Reads no vectors, and "
-        "finds no chunk that shares none.",
+        **row_of("retrievers.csv", "sparse"),
         uses_sparse=True,
         uses_vectors=False,
         needs="sparse",
     ),
     "sparse-weighted": Retriever(
         lambda inputs, _: weighted_fusion(inputs.dense, inputs.texts.sparse),
-        "dense and learned sparse (scores weighted)",
-        "Dense and learned sparse, by a weighted mean of scores.",
+        **row_of("retrievers.csv", "sparse-weighted"),
         uses_sparse=True,
         needs="sparse",
     ),
     "late-reordered": Retriever(
         lambda inputs, on_progress: rerank(weighted(inputs), inputs.texts.late_maxsim, on_progress),
-        "hybrid, reordered by late interaction (ColBERT)",
-        "The best 50 of hybrid (scores weighted), reordered by a model that compares each token of the "
-        "question with those of the chunk.",
+        **row_of("retrievers.csv", "late-reordered"),
         uses_bm25=True,
         needs="multi_vector",
     ),
     "late": Retriever(
         late,
-        "late interaction (ColBERT)",
-        f"Every chunk, of up to {READ_WHOLE:,}, by its tokens that match those of the question best.",
+        **row_of("retrievers.csv", "late", chunks=f"{READ_WHOLE:,}"),
         uses_vectors=False,
         reads_all=True,
         needs="multi_vector",

@@ -32,7 +32,7 @@ ARROWS = {
     "retrieval": f"documents layers limited_process limited_reader models tokenizers weights {SHARED}",
     "retrieval/stored": f"documents kernels layers models weights {SHARED}",
     "generation": f"documents layers limited_process models retrieval tokenizers weights {SHARED}",
-    "settings": "documents errors generation layers models retrieval weights wording",
+    "settings": "documents errors generation installed layers models retrieval weights wording",
     "evaluation": "documents generation kernels layers library_process limited_reader models "
     f"retrieval settings tokenizers weights {SHARED}",
     "training": f"documents evaluation layers models retrieval tokenizers weights {SHARED}",
