@@ -18,7 +18,8 @@ from ..document import Document, Section
 from .from_right import TORN
 from .metadata import date_of, tags_of
 from .outline import one_line
-from .pdf_layout import CELL_BREAK, CELL_GAP, gap_between
+from .pdf_layout import gap_between
+from .pdf_lines import CELL_BREAK, CELL_GAP
 from .pdf_page import SMALL, Page, read_page, recognise
 from .plain import kind_of, unified
 from .running_lines import PAGE_NUMBER, with_whole_sentences, without_number, without_running_lines

@@ -10,7 +10,9 @@ from itertools import chain, groupby, pairwise
 from operator import itemgetter
 
 from .from_right import is_mostly_from_right
-from .pdf_layout import CELL_GAP, LEAST_COLUMN, Line, Rule, Segment, cells_over, lines_of, page_text, whole_of
+from .pdf_columns import LEAST_COLUMN
+from .pdf_layout import page_text
+from .pdf_lines import CELL_GAP, Line, Rule, Segment, cells_over, lines_of, whole_of
 
 TOUCH = 3.0  # points between lines that meet, and between drawn lines that are one
 OFF_LEVEL = 0.2  # times the height of letters, from one line of a row to another

@@ -16,7 +16,8 @@ import numpy as np
 
 from .from_right import FROM_RIGHT, RIGHT, TOUCHING, Glyph, around, in_reading_order
 from .pdf_grids import Rules, merged
-from .pdf_layout import ALIGNED, BULLET, EXACT, LEAST_BREAK, Rule, Segment
+from .pdf_layout import EXACT
+from .pdf_lines import ALIGNED, BULLET, LEAST_BREAK, Rule, Segment
 from .plain import BULLETS
 
 SHARED = 0.3  # of the height of two letters in one line

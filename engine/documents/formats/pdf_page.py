@@ -11,8 +11,9 @@ from typing import Any
 from .. import recognition
 from .outline import one_line
 from .pdf_grids import Rules, with_grids
-from .pdf_layout import Rule, Segment, page_text, without_leaders, without_line_numbers
+from .pdf_layout import page_text
 from .pdf_letters import SHADOW, TILTED, Box, looks_like_words, segments_of, string_of, turned, turned_rules
+from .pdf_lines import Rule, Segment, without_leaders, without_line_numbers
 from .pdf_tags import tagged_text, tags_of
 from .plain import unified
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from .from_right import around
 from .pdf_grids import Rules, with_grids
-from .pdf_layout import CELL_GAP, Segment, boxes_of, cells_of, gap_between, lines_of, page_text, whole_of
+from .pdf_layout import gap_between, page_text
 from .pdf_letters import Box, by_address, string_of
+from .pdf_lines import CELL_GAP, Segment, boxes_of, lines_of, whole_of
+from .pdf_tables import cells_of
 
 MAX_CONTENTS = 50_000  # of the tree of a page
 MAX_UNITS = 2000  # of a page, which are compared
