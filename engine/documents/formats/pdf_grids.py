@@ -4,7 +4,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
@@ -204,16 +204,7 @@ def rows_of(
     is_box |= len(lines) < LEAST_FILLED * len(texts) or max(map(len, lines.values())) > MAX_LINES
     if is_box and not is_form:
         members = [{origin(n, column) for column in range(n_columns)} & lines.keys() for n in range(n_rows)]
-        n_spanned = Counter(chain(*members))
-        for places in members:
-            row_lines = [lines[place] for place in places]
-            is_whole = all(len(line) == 1 and "\n" not in line[0].text for line in chain(*row_lines))
-            is_whole &= len(places) > 1 and all(n_spanned[place] == 1 for place in places)
-            n_long = sum(sum(len(line) > 1 for line in each) > LEAST_COLUMN for each in row_lines)
-            if n_long > 1 and all(n_spanned[place] == 1 for place in places):
-                of_form.append([texts[place] for place in sorted(places)])
-            elif is_whole and len([*parts_of_row(row_lines, [math.inf] * len(places), False)]) == 1:
-                of_form.append([texts[place] for place in places])
+        of_form += rows_apart(texts, lines, members)
         return
     if has_fields:
         for _, row_of_boxes in groupby(sorted(boxes), key=itemgetter(0)):
@@ -241,6 +232,21 @@ def rows_of(
             is_note = len(alike) == 1 and max(map(cells.count, alike)) > 1
             is_note &= number > MOST_HEADS or len("".join(alike)) > MAX_REPEATED
             yield [*alike] if is_note else cells[:1] if is_one else cells
+
+
+def rows_apart(
+    texts: Mapping[Place, list[Segment]], lines: Mapping[Place, list[Line]], members: Sequence[set[Place]]
+) -> Iterator[list[list[Segment]]]:
+    """Yield the cells of rows that share none with others, of single lines or columns of the page each."""
+    n_spanned = Counter(chain(*members))
+    for places in map(sorted, members):
+        if len(places) < 2 or any(n_spanned[place] > 1 for place in places):
+            continue
+        row = [lines[place] for place in places]
+        n_long = sum(sum(len(line) > 1 for line in each) > LEAST_COLUMN for each in row)
+        is_whole = all(len(line) == 1 and "\n" not in line[0].text for line in chain(*row))
+        if n_long > 1 or (is_whole and len([*parts_of_row(row, [math.inf] * len(places), False)]) == 1):
+            yield [texts[place] for place in places]
 
 
 def are_fields(boxes: Collection[Sequence[Segment]]) -> bool:

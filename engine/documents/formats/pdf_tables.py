@@ -191,13 +191,13 @@ def is_head(rows: Sequence[Line], body: Sequence[Line]) -> bool:
     are_names = not any(NUMBER.fullmatch(each.text) and not has_letters(each) for each in heads)
     are_numbers = all(fmean(bool(NUMBER.fullmatch(each.text)) for each in row[1:]) > 0.5 for row in body)
     height = max(each.top - each.bottom for each in heads)
-    is_tight = all(a[0].middle - b[0].middle < TIGHT * height for a, b in pairwise(rows))
+    farthest = max(a[0].middle - b[0].middle for a, b in pairwise(rows))
     gap = rows[-1][0].middle - body[0][0].middle
     are_named = all(
         any(each.left < right and left < each.right for each in heads) for left, right in columns[1:]
     )
-    is_below = ROW_GAP * max(a[0].middle - b[0].middle for a, b in pairwise(rows)) < gap < FAR * height
-    return are_names and are_numbers and is_tight and is_below and are_named
+    is_below = farthest < TIGHT * height and ROW_GAP * farthest < gap < FAR * height
+    return are_names and are_numbers and is_below and are_named
 
 
 def has_letters(cell: Segment) -> bool:

@@ -22,9 +22,7 @@ PAGE_NUMBER = re.compile(
 PAGE_WORD = re.compile(rf"\s(?:{WORDS})\s*$", re.IGNORECASE)
 COUNTER = re.compile(r"(?<!\d)(\d{1,4})(?=\D{1,15}?(\d{1,4})(?!\d)\)?)")
 # Numbers behind a word for pages, within a head: "Case 8, page 1 of 4, page ID 365".
-PAGES_WITHIN = re.compile(
-    rf"(?<!\w)(?:{WORDS})(?: ?(?:ID|id|no\.?|nr\.?))?\W{{0,3}}(\d{{1,6}})", re.IGNORECASE
-)
+PAGES_WITHIN = re.compile(rf"(?<!\w)(?:{WORDS})(?: ?(?:ID|no\.?|nr\.?))?\W{{0,3}}(\d{{1,6}})", re.IGNORECASE)
 # The number of a page next to a head stands before it, or after a mark, a wide gap or a word for pages: that
 # of "Report for week 2" is of something else.
 NUMBERED = re.compile(
